@@ -7,19 +7,25 @@ target_compile_options(samebits_flags INTERFACE
   -ffp-contract=off  # a contracted multiply-add is another order
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SAMEBITS_WERROR}>>:-Werror>)
+if(SAMEBITS_SANITIZE)
+  target_compile_options(samebits_flags INTERFACE
+    -fsanitize=${SAMEBITS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(samebits_flags INTERFACE -fsanitize=${SAMEBITS_SANITIZE})
+endif()
 target_include_directories(samebits_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
 
-# samebits_layer(NAME SOURCES file...): the objects of one folder of src/. A layer includes only what stands to its left
-# (tests/packaging/check_layers.py).
+# samebits_layer(NAME SOURCES file... [LIBRARIES lib...]): the objects of one folder of src/. A layer includes only what
+# stands to its left (tests/packaging/check_layers.py). Symbols are hidden, except what a header of include/samebits
+# declares: `namespace [[gnu::visibility("default")]] samebits` there exports it.
 function(samebits_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   add_library(samebits_${name} OBJECT ${arg_SOURCES})
   set_target_properties(samebits_${name} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  target_compile_definitions(samebits_${name} PRIVATE SAMEBITS_BUILDING)
   target_link_libraries(samebits_${name} PRIVATE samebits_flags fmt::fmt Threads::Threads ${arg_LIBRARIES})
   set_property(GLOBAL APPEND PROPERTY SAMEBITS_LAYERS samebits_${name})
+  set_property(GLOBAL APPEND PROPERTY SAMEBITS_LIBRARIES ${arg_LIBRARIES})
 endfunction()
 
 # samebits_test(NAME LABELS label... SOURCES file... [LIBRARIES lib...] [TIMEOUT s]): a GoogleTest program against the

@@ -8,7 +8,7 @@
 
 #include "samebits/gemm.h"
 
-namespace samebits {
+namespace [[gnu::visibility("default")]] samebits {
 
 // One call as a backend sees it: row-major storage, C (m x n) <- alpha*op(A)*op(B) + beta*C.
 template <class T>

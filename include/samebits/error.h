@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace samebits {
+namespace [[gnu::visibility("default")]] samebits {
 
 enum class Code {
   invalid_argument = 1,  // sizes, overlap, null pointers

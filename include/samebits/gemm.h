@@ -9,7 +9,7 @@
 #include "samebits/matrix.h"
 #include "samebits/order.h"
 
-namespace samebits {
+namespace [[gnu::visibility("default")]] samebits {
 
 struct Context {
   int threads = 0;   // 0: SAMEBITS_NUM_THREADS, else 1. Never changes a bit.

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace samebits {
+namespace [[gnu::visibility("default")]] samebits {
 
 using Index = std::int64_t;
 

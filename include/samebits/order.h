@@ -12,7 +12,7 @@
 #include "samebits/error.h"
 #include "samebits/tree.h"
 
-namespace samebits {
+namespace [[gnu::visibility("default")]] samebits {
 
 enum class Format : std::uint8_t { none, tf32, bf16, fp16 };
 enum class Rounding : std::uint8_t { rne, rna, rz, rz_raw };

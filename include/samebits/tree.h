@@ -9,7 +9,7 @@
 
 #include "samebits/matrix.h"
 
-namespace samebits {
+namespace [[gnu::visibility("default")]] samebits {
 
 // How a leaf a[k]*b[k] enters its accumulator s.
 enum class Op : std::uint8_t {
