@@ -110,13 +110,13 @@ void samebits_dplan_free(samebits_dplan* plan);
 /* Which kernel runs: "sgemm_avx512_12x32_fma", "reference (exact)". */
 samebits_status samebits_splan_kernel(const samebits_splan* plan, char* buffer, size_t size, size_t* length);
 samebits_status samebits_dplan_kernel(const samebits_dplan* plan, char* buffer, size_t size, size_t* length);
-/* bias: NULL, or n values, stride_bias elements apart, added to each row. */
-samebits_status samebits_splan_run(const samebits_splan* plan, float alpha, const float* a, int64_t rs_a, int64_t cs_a,
-                                   const float* b, int64_t rs_b, int64_t cs_b, float beta, float* c, int64_t rs_c, int64_t cs_c,
-                                   const float* bias, int64_t stride_bias);
-samebits_status samebits_dplan_run(const samebits_dplan* plan, double alpha, const double* a, int64_t rs_a, int64_t cs_a,
-                                   const double* b, int64_t rs_b, int64_t cs_b, double beta, double* c, int64_t rs_c,
-                                   int64_t cs_c, const double* bias, int64_t stride_bias);
+/* m, n, k must be the plan's. bias: NULL, or n values, stride_bias elements apart, added to each row. */
+samebits_status samebits_splan_run(const samebits_splan* plan, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
+                                   int64_t rs_a, int64_t cs_a, const float* b, int64_t rs_b, int64_t cs_b, float beta, float* c,
+                                   int64_t rs_c, int64_t cs_c, const float* bias, int64_t stride_bias);
+samebits_status samebits_dplan_run(const samebits_dplan* plan, int64_t m, int64_t n, int64_t k, double alpha, const double* a,
+                                   int64_t rs_a, int64_t cs_a, const double* b, int64_t rs_b, int64_t cs_b, double beta,
+                                   double* c, int64_t rs_c, int64_t cs_c, const double* bias, int64_t stride_bias);
 
 #ifdef __cplusplus
 }
