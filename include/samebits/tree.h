@@ -31,6 +31,7 @@ struct Item {
   std::uint16_t block = 0;       // mma: L, products in a block
   std::uint16_t fraction = 0;    // mma: F, fraction bits kept after alignment
   std::uint32_t residue = 0;     // mma: the first `residue` leaves form their own blocks (0: none)
+  std::int16_t emin = -126;      // mma: least exponent of the input format, -14 for fp16: its subnormals are not normalised
 
   bool is_node() const { return node != no_node; }
 };
