@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of gemm's arguments, before C is touched.
+#pragma once
+
+#include "samebits/gemm.h"
+
+namespace samebits {
+
+// Throws Error(invalid_argument): negative sizes, sizes that do not fit together or overflow, null data, a C whose elements
+// are not distinct, C sharing an element with A, B or the bias where these are read.
+template <class T>
+void check_arguments(T alpha, MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, Bias<T> bias);
+
+}  // namespace samebits
