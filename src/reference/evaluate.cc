@@ -78,18 +78,20 @@ S join(const Tree& tree, const Item& item, const T* a, const T* b, S s) {
 
 // Values of nodes are kept as double, which holds every float.
 template <class S, class T>
-S node_value(const Tree& tree, const Node& node, const double* value, const T* a, const T* b, const T* seed) {
+S node_value(const Tree& tree, std::uint32_t index, const double* value, const T* a, const T* b, const T* seed,
+             const Observer* observe) {
+  const Node& node = tree.nodes[index];
   S s = seed ? static_cast<S>(*seed) : node.start_negative && !node.items.empty() ? S(-0.0) : S(0);
-  bool started = false;
-  for (const Item& item : node.items) {
+  for (std::uint32_t i = 0; i < node.items.size(); ++i) {
+    const Item& item = node.items[i];
     require<S, T>(node, item);
     if (!item.is_node()) {
       s = join(tree, item, a, b, s);
     } else {
       const S x = static_cast<S>(value[item.node]);
-      s = started ? s + x : x;
+      s = i == 0 ? x : s + x;
     }
-    started = true;
+    if (observe) (*observe)(index, i, s);
   }
   return s;
 }
@@ -105,14 +107,13 @@ std::uint32_t first_chain(const Tree& tree) {
 template <class T>
 class Values {
  public:
-  Values(const Tree& tree, const T* a, const T* b, const T* seed)
+  Values(const Tree& tree, const T* a, const T* b, const T* seed = nullptr, const Observer* observe = nullptr)
       : many_(tree.nodes.size() > std::size(few_) ? tree.nodes.size() : 0), value_(many_.empty() ? few_ : many_.data()) {
     const std::uint32_t seeded = seed ? first_chain(tree) : Item::no_node;
     for (std::uint32_t i = 0; i < tree.nodes.size(); ++i) {
-      const Node& node = tree.nodes[i];
       const T* start = i == seeded ? seed : nullptr;
-      value_[i] = node.wide ? node_value<double>(tree, node, value_, a, b, start)
-                            : static_cast<double>(node_value<T>(tree, node, value_, a, b, start));
+      value_[i] = tree.nodes[i].wide ? node_value<double>(tree, i, value_, a, b, start, observe)
+                                     : static_cast<double>(node_value<T>(tree, i, value_, a, b, start, observe));
     }
   }
   double operator[](std::uint32_t node) const { return value_[node]; }
@@ -182,7 +183,12 @@ void check(const Tree& tree, const Epilogue& epilogue, T alpha, T beta) {
 
 template <class T>
 T evaluate(const Tree& tree, const T* a, const T* b) {
-  return static_cast<T>(Values<T>(tree, a, b, nullptr)[tree.root]);
+  return static_cast<T>(Values<T>(tree, a, b)[tree.root]);
+}
+
+template <class T>
+T evaluate(const Tree& tree, const T* a, const T* b, const Observer& observe) {
+  return static_cast<T>(Values<T>(tree, a, b, nullptr, &observe)[tree.root]);
 }
 
 template <class T>
@@ -226,6 +232,8 @@ T evaluate(const Tree& given, const Epilogue& epilogue, Format out, const T* a, 
 
 template float evaluate(const Tree&, const float*, const float*);
 template double evaluate(const Tree&, const double*, const double*);
+template float evaluate(const Tree&, const float*, const float*, const Observer&);
+template double evaluate(const Tree&, const double*, const double*, const Observer&);
 template float evaluate(const Tree&, const Epilogue&, Format, const float*, const float*, const Scale<float>&);
 template double evaluate(const Tree&, const Epilogue&, Format, const double*, const double*, const Scale<double>&);
 template void check(const Tree&, const Epilogue&, float, float);

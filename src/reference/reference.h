@@ -2,6 +2,8 @@
 // The definition of every order: scalar code, std::fma, nothing clever. A kernel is right when its bits equal these.
 #pragma once
 
+#include <functional>
+
 #include "samebits/gemm.h"
 #include "samebits/matrix.h"
 #include "samebits/order.h"
@@ -15,7 +17,13 @@ namespace samebits::reference {
 template <class T>
 T evaluate(const Tree& tree, const T* a, const T* b);
 
-// The same with the epilogue: alpha, the old c (read only when beta != 0), bias (added when has_bias), output rounding.
+// The same; `observe` hears the accumulator's value after each item of each node, children before their parents. The value is
+// a T unless the node is wide.
+using Observer = std::function<void(std::uint32_t node, std::uint32_t item, double value)>;
+template <class T>
+T evaluate(const Tree& tree, const T* a, const T* b, const Observer& observe);
+
+// The value with the epilogue: alpha, the old c (read only when beta != 0), bias (added when has_bias), output rounding.
 //
 // Every operation rounds to T. AB is the tree's value, p0, p1, ... are its pieces: the items of the root where all of them
 // are nodes, else the one piece AB. C' = (beta = 1 ? C : beta*C). alpha = 0 counts as alpha = 1 and K = 0 (AB = +0).
