@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cli/verb.h"
+
+namespace samebits::cli {
+
+void add_dtype(CLI::App& app, std::optional<io::Stored>& void16) {
+  app.add_option_function<std::string>(
+         "--dtype", [&void16](const std::string& name) { void16 = name == "bf16" ? io::Stored::bf16 : io::Stored::f16; },
+         "what raw two-byte elements ('V2') are")
+      ->check(CLI::IsMember({"bf16", "f16"}));
+}
+
+void add_reading(CLI::App& app, ReadingFlags& flags) {
+  app.add_flag("--ta", flags.a, "A is stored transposed");
+  app.add_flag("--tb", flags.b, "B is stored transposed");
+}
+
+io::Operands choose_operands(const io::Array& a, const io::Array& b, const ReadingFlags& flags) {
+  const io::Reading asked{flags.a, flags.b};
+  const auto fitting = io::readings(a, b);
+  const bool fits = std::find(fitting.begin(), fitting.end(), asked) != fitting.end();
+  if (fits || flags.a || flags.b || fitting.size() != 1) return io::operands(a, b, asked);
+  if (!globals().quiet)
+    fmt::print(stderr, "samebits: {}: only{}{} fits\n", a.shape_text() + " x " + b.shape_text(),
+               fitting[0].trans_a ? " --ta" : "", fitting[0].trans_b ? " --tb" : "");
+  return io::operands(a, b, fitting[0]);
+}
+
+}  // namespace samebits::cli
