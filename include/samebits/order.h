@@ -2,6 +2,7 @@
 // Accumulation orders as values. The language is described in docs/orders.md.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +15,6 @@
 
 namespace [[gnu::visibility("default")]] samebits {
 
-enum class Format : std::uint8_t { none, tf32, bf16, fp16 };
 enum class Rounding : std::uint8_t { rne, rna, rz, rz_raw };
 
 // Rounding of A and B before anything else; Format::none leaves them as they are.
@@ -36,6 +36,8 @@ struct Epilogue {
 
 struct Range {  // begin, begin + step, ... < end
   Index begin = 0, end = 0, step = 1;
+  // Every row, or every column: rows= or cols= not given.
+  static constexpr Range all() { return {0, std::numeric_limits<Index>::max(), 1}; }
   bool contains(Index i) const { return i >= begin && i < end && (i - begin) % step == 0; }
   friend bool operator==(const Range&, const Range&) = default;
 };

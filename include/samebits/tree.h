@@ -11,6 +11,8 @@
 
 namespace [[gnu::visibility("default")]] samebits {
 
+enum class Format : std::uint8_t { none, tf32, bf16, fp16 };
+
 // How a leaf a[k]*b[k] enters its accumulator s.
 enum class Op : std::uint8_t {
   fma,      // s <- fma(a, b, s): one rounding
@@ -43,6 +45,7 @@ struct Node {
   std::vector<Item> items;
   bool wide = false;           // its additions are done in double; the value is rounded when it reaches a node that is not wide
   bool start_negative = false; // start=first: from -0
+  Format round = Format::none; // split(partial=out): the finished value is rounded (RNE) to fp16 or bf16
 };
 
 struct Tree {
