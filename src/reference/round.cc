@@ -26,7 +26,7 @@ Parameters parameters(Format format) {
 }  // namespace
 
 double round_to(Format format, Rounding rounding, double x) {
-  if (format == Format::none || !std::isfinite(x) || x == 0) return x + 0.0 * (x != x);  // a NaN becomes quiet
+  if (format == Format::none || !std::isfinite(x) || x == 0) return std::isnan(x) ? x + x : x;  // quiet
   const auto [precision, emin, emax] = parameters(format);
   const int quantum = std::max(std::ilogb(x), emin) - (precision - 1);
   const double scaled = std::scalbn(x, -quantum);  // exact: below 2^precision, and upward where x is subnormal
