@@ -75,7 +75,8 @@ struct Side {
       if (item.is_node()) {
         sets[n] = join(sets[n], sets[item.node]);
         sizes[n] += sizes[item.node];
-        if (i == 0 && tree.nodes[n].wide == tree.nodes[item.node].wide) return;  // the child's value again
+        const Node &child = tree.nodes[item.node];
+        if (i == 0 && tree.nodes[n].wide == child.wide && child.round == Format::none) return;  // the child's value again
       } else {
         for (std::uint32_t l = 0; l < item.count; ++l) sets[n] = join(sets[n], leaf_set(tree.ks[item.begin + l]));
         sizes[n] += item.count;

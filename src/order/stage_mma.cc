@@ -53,6 +53,7 @@ class Mma final : public Leaf {
                                                                       : architecture->half;
       item.block = s.block;
       item.fraction = s.fraction;
+      item.emin = builder.settings.input.format == Format::fp16 ? -14 : -126;
       if (first) item.residue = static_cast<std::uint32_t>(ks.size() % first);
     }
     node.items.push_back(item);

@@ -112,8 +112,9 @@ class Values {
     const std::uint32_t seeded = seed ? first_chain(tree) : Item::no_node;
     for (std::uint32_t i = 0; i < tree.nodes.size(); ++i) {
       const T* start = i == seeded ? seed : nullptr;
-      value_[i] = tree.nodes[i].wide ? node_value<double>(tree, i, value_, a, b, start, observe)
-                                     : static_cast<double>(node_value<T>(tree, i, value_, a, b, start, observe));
+      const double value = tree.nodes[i].wide ? node_value<double>(tree, i, value_, a, b, start, observe)
+                                              : node_value<T>(tree, i, value_, a, b, start, observe);
+      value_[i] = round_to(tree.nodes[i].round, Rounding::rne, value);
     }
   }
   double operator[](std::uint32_t node) const { return value_[node]; }

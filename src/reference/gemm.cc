@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <vector>
 
 #include "reference/float_environment.h"
@@ -22,6 +23,8 @@ std::vector<Part> parts(const Order& order, Index rows, Index cols, Index k) {
   order.check_shape(rows, cols);
   std::vector<Part> list;
   const auto add = [&](Range r, Range c, const Order& o) {
+    r.end = std::min(r.end, rows);
+    c.end = std::min(c.end, cols);
     list.push_back({r, c, o.tree(static_cast<std::size_t>(k)), o.input(), o.epilogue(), o.out()});
   };
   for (const Region& region : order.regions()) add(region.rows, region.cols, region.order);
