@@ -93,7 +93,7 @@ Tree::Hash Tree::hash() const {
         for (std::uint32_t i = 0; i < item.count;) {
           const std::uint32_t end = i < item.residue ? item.residue : item.count;
           const std::uint32_t count = std::min<std::uint32_t>(std::max<std::uint32_t>(item.block, 1), end - i);
-          sum = {mix(mix(sum.hash, set_hash(leaves + i, count)), tag_block | std::uint64_t{item.fraction} << 8), node.wide, true};
+          sum = {mix(mix(sum.hash, set_hash(leaves + i, count)), tag_block | std::uint64_t{item.fraction} << 8 | std::uint64_t{static_cast<std::uint16_t>(item.emin)} << 32), node.wide, true};
           i += count;
         }
       } else {

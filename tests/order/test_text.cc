@@ -39,7 +39,7 @@ TEST(OrderText, CanonicalTextIsItsOwnText) {
            "split(2, floor) > fma(start=first)",
            "out(bf16) > split(4, partial=out) > fma",
            "out(fp16) > epilogue(alpha=block, c=first, fused) > fp16(rne) > chunks(4, fold=pairs) > fma",
-           "lanes(8, width=4, step=128, head=3@2, fold=tree(0 + 1 + (2 + 3) + ([4..6] + 7)), tail=sum, tailop=f64mul) > fma",
+           "lanes(8, width=4, step=128, head=3@2, fold=tree(0 + 1 + (2 + 3) + ([4..6] + (7))), tail=sum, tailop=f64mul) > fma",
            "split(4) > f64 > fma",
            "f64 > split(4) > fma",
            "f64 > tree(0 + f32(1 + 2)) > fma",
