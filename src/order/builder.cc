@@ -3,7 +3,9 @@
 
 namespace samebits::order {
 
-std::uint32_t Stage::build(Builder&, Ks, Stages) const { throw Error(Code::internal, "a setting has no tree"); }
+std::uint32_t Stage::build(Builder&, Ks, Stages) const {
+  throw Error(Code::internal, "a setting has no tree");
+}
 
 std::uint32_t Leaf::build(Builder& builder, Ks ks, Stages) const {
   Node node = builder.node(start_negative());

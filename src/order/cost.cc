@@ -3,8 +3,8 @@
 
 namespace samebits::order {
 
-// Measured with AVX-512 on a 12 x 32 tile of floats: a leaf takes 12 cycles (24 fused multiply-adds, two a cycle), a run that
-// is merged costs 27 to 40 cycles more. The other factors are ratios of whole products at 512..2048.
+// Measured with AVX-512 on a 12 x 32 tile of floats: a leaf takes 12 cycles (24 fused multiply-adds, two a cycle), a run
+// that is merged costs 27 to 40 cycles more. The other factors are ratios of whole products at 512..2048.
 Cost cost(const Tree& tree) {
   constexpr double leaf_cycles = 12, merge_cycles = 33;
   constexpr double product_factor = 1.04, double_factor = 2.1, mma_factor = 4.75, exact_factor = 2.25;

@@ -25,17 +25,30 @@ std::uint32_t Expression::leaf(std::uint32_t left, std::uint32_t k, Op op, bool 
   if (is_product(op) && l.kind != Term::start) return add(left, leaf(start(true, wide), k, op, wide), wide);
   // A fused step can underflow to -0; +0 + (-0) is +0.
   const bool negative = op == Op::fma || l.may_be_negative;
-  return push({.kind = Term::leaf, .op = op, .wide = wide, .may_be_negative = negative, .left = left, .k = k, .least = std::min(l.least, k)});
+  return push({.kind = Term::leaf,
+               .op = op,
+               .wide = wide,
+               .may_be_negative = negative,
+               .left = left,
+               .k = k,
+               .least = std::min(l.least, k)});
 }
 
 // x + round(a*b) and x + (+0 + round(a*b)) differ only where x can be -0; elsewhere the second form stands for both.
 std::uint32_t Expression::add(std::uint32_t left, std::uint32_t right, bool wide) {
-  auto own = [&](std::uint32_t product) { return leaf(start(false, terms[product].wide), terms[product].k, terms[product].op, terms[product].wide); };
+  auto own = [&](std::uint32_t product) {
+    return leaf(start(false, terms[product].wide), terms[product].k, terms[product].op, terms[product].wide);
+  };
   if (is_bare_product(right) && !terms[left].may_be_negative) right = own(right);
   if (is_bare_product(left) && !terms[right].may_be_negative) left = own(left);
-  if (is_bare_product(left) != is_bare_product(right) ? is_bare_product(left) : terms[right].least < terms[left].least) std::swap(left, right);
+  if (is_bare_product(left) != is_bare_product(right) ? is_bare_product(left) : terms[right].least < terms[left].least)
+    std::swap(left, right);
   const Term l = terms[left], r = terms[right];
-  return push({.kind = Term::add, .wide = wide, .may_be_negative = l.may_be_negative && r.may_be_negative, .left = left, .right = right,
+  return push({.kind = Term::add,
+               .wide = wide,
+               .may_be_negative = l.may_be_negative && r.may_be_negative,
+               .left = left,
+               .right = right,
                .least = std::min(l.least, r.least)});
 }
 
@@ -60,7 +73,8 @@ Expression::Expression(const Tree& tree, bool wide) {
     std::uint32_t sum = none;
     for (const Item& item : node.items) {
       if (item.is_node() || item.op == Op::exact) {
-        std::uint32_t part = item.is_node() ? values[item.node] : set({.kind = Term::exact, .count = item.count}, tree, item.begin);
+        std::uint32_t part =
+            item.is_node() ? values[item.node] : set({.kind = Term::exact, .count = item.count}, tree, item.begin);
         if (terms[part].wide && !node.wide) part = to_float(part);
         sum = sum == none ? part : add(sum, part, node.wide);
         continue;
@@ -73,7 +87,13 @@ Expression::Expression(const Tree& tree, bool wide) {
       for (std::uint32_t i = 0; i < item.count;) {
         const std::uint32_t end = i < item.residue ? item.residue : item.count;
         const std::uint32_t count = std::min<std::uint32_t>(std::max<std::uint32_t>(item.block, 1), end - i);
-        sum = set({.kind = Term::block, .op = Op::mma, .left = sum, .least = terms[sum].least, .count = count, .width = item.block, .fraction = item.fraction},
+        sum = set({.kind = Term::block,
+                   .op = Op::mma,
+                   .left = sum,
+                   .least = terms[sum].least,
+                   .count = count,
+                   .width = item.block,
+                   .fraction = item.fraction},
                   tree, item.begin + i);
         i += count;
       }
@@ -81,7 +101,8 @@ Expression::Expression(const Tree& tree, bool wide) {
     if (sum == none) sum = start(node.start_negative, node.wide);
     if (node.round != Format::none) {
       if (terms[sum].wide) sum = to_float(sum);
-      sum = push({.kind = Term::round, .may_be_negative = true, .format = node.round, .left = sum, .least = terms[sum].least});
+      sum =
+          push({.kind = Term::round, .may_be_negative = true, .format = node.round, .left = sum, .least = terms[sum].least});
     }
     values[n] = sum;
   }

@@ -20,21 +20,23 @@ struct Term {
   };
   Kind kind = start;
   Op op = Op::fma;
-  bool wide = false;           // computed in double
+  bool wide = false;             // computed in double
   bool may_be_negative = false;  // its value can be -0
   Format format = Format::none;
   std::uint32_t left = 0;
-  std::uint32_t right = 0;          // add
-  std::uint32_t k = 0;              // leaf
-  std::uint32_t least = 0xffffffffu;  // its smallest leaf
-  std::uint32_t begin = 0, count = 0;  // block, exact: leaves, ascending
+  std::uint32_t right = 0;                // add
+  std::uint32_t k = 0;                    // leaf
+  std::uint32_t least = 0xffffffffu;      // its smallest leaf
+  std::uint32_t begin = 0, count = 0;     // block, exact: leaves, ascending
   std::uint16_t width = 0, fraction = 0;  // block
 
   bool is_step() const { return kind == leaf || kind == add || kind == block; }
 };
 
 // Whether a leaf of this op is a product of its own, added to the accumulator.
-inline bool is_product(Op op) { return op == Op::mul || op == Op::mul_f32; }
+inline bool is_product(Op op) {
+  return op == Op::mul || op == Op::mul_f32;
+}
 
 struct Expression {
   // `wide`: the value is wanted in double (the tree stands to the right of f64).

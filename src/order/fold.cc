@@ -61,7 +61,8 @@ std::uint32_t Fold::build(Builder& builder, std::vector<std::uint32_t> parts) co
   builder.reordered = true;
   if (kind_ == tree) {
     if (tree_->k != parts.size())
-      throw Error(Code::invalid_argument, fmt::format("fold=tree(...) has {} parts, the order makes {}", tree_->k, parts.size()));
+      throw Error(Code::invalid_argument,
+                  fmt::format("fold=tree(...) has {} parts, the order makes {}", tree_->k, parts.size()));
     std::vector<std::uint32_t> sums(tree_->nodes.size(), none);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       Node node = builder.node();

@@ -52,8 +52,10 @@ Order parse_pipeline(Scanner& in) {
     if (!word) in.fail("a stage (" + stage_names() + ")");
     if (word->rank < Rank::cut) {
       for (const auto& [rank, stage] : stages) {
-        if (rank >= Rank::cut) in.fail_at(column, fmt::format("'{}' holds for the whole order: it stands before all other stages", word->name));
-        if (rank == word->rank) in.fail_at(column, fmt::format("'{}' after '{}': only one of this kind", word->name, stage->text()));
+        if (rank >= Rank::cut)
+          in.fail_at(column, fmt::format("'{}' holds for the whole order: it stands before all other stages", word->name));
+        if (rank == word->rank)
+          in.fail_at(column, fmt::format("'{}' after '{}': only one of this kind", word->name, stage->text()));
       }
     }
     if (left.last && left.last->is_tree() && word->rank != Rank::leaf) in.fail("fma or mul after tree(...)");
@@ -65,9 +67,8 @@ Order parse_pipeline(Scanner& in) {
     left.last->apply(left.settings);
   }
   const auto& leaf = static_cast<const order::Leaf&>(*stages.back().second);
-  std::stable_sort(stages.begin(), stages.end(), [](const auto& x, const auto& y) {
-    return std::min(x.first, Rank::cut) < std::min(y.first, Rank::cut);
-  });
+  std::stable_sort(stages.begin(), stages.end(),
+                   [](const auto& x, const auto& y) { return std::min(x.first, Rank::cut) < std::min(y.first, Rank::cut); });
   node->settings = left.settings;
   for (auto& [rank, stage] : stages) {
     node->first_cut += rank < Rank::cut;
@@ -137,7 +138,8 @@ Order parse_profile(Scanner& in) {
   const std::size_t column = in.position();
   node->profile = in.word();
   auto unknown = [&] {
-    in.fail_at(column, fmt::format("unknown stage '{}', expected {}, regions, or a profile NAME(key=value, ...)", node->profile, stage_names()));
+    in.fail_at(column, fmt::format("unknown stage '{}', expected {}, regions, or a profile NAME(key=value, ...)",
+                                   node->profile, stage_names()));
   };
   if (in.accept('(') && !in.accept(')')) {
     do {
@@ -177,7 +179,8 @@ Order Order::parse(std::string_view text) {
 
 Order Order::with_regions(std::vector<Region> regions, Order rest) {
   auto plain = [](const Order& order) {
-    if (!order.node().is_plain()) throw Error(Code::invalid_argument, "a region holds a plain order, not '" + order.text() + "'");
+    if (!order.node().is_plain())
+      throw Error(Code::invalid_argument, "a region holds a plain order, not '" + order.text() + "'");
   };
   plain(rest);
   for (const Region& region : regions) {
@@ -228,25 +231,40 @@ std::string Order::describe() const {
   return s;
 }
 
-bool Order::has_regions() const { return node_->rest.has_value(); }
-bool Order::is_profile() const { return !node_->profile.empty(); }
-std::string Order::profile_name() const { return node_->profile; }
-std::vector<std::pair<std::string, std::string>> Order::profile_keys() const { return node_->keys; }
+bool Order::has_regions() const {
+  return node_->rest.has_value();
+}
+bool Order::is_profile() const {
+  return !node_->profile.empty();
+}
+std::string Order::profile_name() const {
+  return node_->profile;
+}
+std::vector<std::pair<std::string, std::string>> Order::profile_keys() const {
+  return node_->keys;
+}
 
 namespace {
 
 const OrderNode& plain(const Order& order) {
   if (order.is_profile())
-    throw Error(Code::invalid_argument, fmt::format("'{}' is a profile: it gives an order for a call, with shapes", order.text()));
+    throw Error(Code::invalid_argument,
+                fmt::format("'{}' is a profile: it gives an order for a call, with shapes", order.text()));
   if (order.has_regions()) throw Error(Code::invalid_argument, "an order with regions has one tree for each region");
   return order.node();
 }
 
 }  // namespace
 
-InputRounding Order::input() const { return plain(*this).settings.input; }
-Epilogue Order::epilogue() const { return plain(*this).settings.epilogue; }
-Format Order::out() const { return plain(*this).settings.out; }
+InputRounding Order::input() const {
+  return plain(*this).settings.input;
+}
+Epilogue Order::epilogue() const {
+  return plain(*this).settings.epilogue;
+}
+Format Order::out() const {
+  return plain(*this).settings.out;
+}
 
 Tree Order::tree(std::size_t k) const {
   const OrderNode& n = plain(*this);
@@ -263,8 +281,12 @@ Tree Order::tree(std::size_t k) const {
   return builder.finish(root, static_cast<std::uint32_t>(k));
 }
 
-std::vector<Region> Order::regions() const { return node_->regions; }
-Order Order::rest() const { return node_->rest ? *node_->rest : *this; }
+std::vector<Region> Order::regions() const {
+  return node_->regions;
+}
+Order Order::rest() const {
+  return node_->rest ? *node_->rest : *this;
+}
 
 Order Order::at(Index i, Index j) const {
   for (const Region& r : node_->regions)
@@ -288,7 +310,8 @@ bool equivalent(const Order& x, const Order& y, std::size_t k) {
   if (x.is_profile() || y.is_profile()) return false;
   if (x.has_regions() || y.has_regions()) {
     const auto xs = x.regions(), ys = y.regions();
-    return equivalent(x.rest(), y.rest(), k) && std::equal(xs.begin(), xs.end(), ys.begin(), ys.end(), [k](const Region& a, const Region& b) {
+    return equivalent(x.rest(), y.rest(), k) &&
+           std::equal(xs.begin(), xs.end(), ys.begin(), ys.end(), [k](const Region& a, const Region& b) {
              return a.rows == b.rows && a.cols == b.cols && equivalent(a.order, b.order, k);
            });
   }
@@ -317,7 +340,8 @@ bool equivalent(const Order& x, const Order& y, std::size_t k) {
 
 std::vector<StageHelp> stage_help() {
   std::vector<StageHelp> help;
-  for (const auto& word : order::stage_words()) help.push_back({std::string(word.name), std::string(word.usage), std::string(word.help)});
+  for (const auto& word : order::stage_words())
+    help.push_back({std::string(word.name), std::string(word.usage), std::string(word.help)});
   return help;
 }
 

@@ -53,8 +53,12 @@ class Compiler {
       const Task task = todo_.back();
       todo_.pop_back();
       switch (task.kind) {
-        case Task::prefix: prefix(task.node, task.item); break;
-        case Task::leaves: leaves(task.node, task.item); break;
+        case Task::prefix:
+          prefix(task.node, task.item);
+          break;
+        case Task::leaves:
+          leaves(task.node, task.item);
+          break;
         case Task::push:
           program_.runs.back().push = true;
           program_.depth = std::max(program_.depth, ++stacked_);
@@ -76,7 +80,9 @@ class Compiler {
     std::uint32_t node = 0, item = 0;  // prefix: items 0..item of the node
   };
 
-  void whole(std::uint32_t node) { todo_.push_back({Task::prefix, node, static_cast<std::uint32_t>(tree_.nodes[node].items.size() - 1)}); }
+  void whole(std::uint32_t node) {
+    todo_.push_back({Task::prefix, node, static_cast<std::uint32_t>(tree_.nodes[node].items.size() - 1)});
+  }
 
   // Replaces "the sum of items 0..i" by its parts; the last one pushed is done first.
   void prefix(std::uint32_t node, std::uint32_t i) {
@@ -103,7 +109,8 @@ class Compiler {
     const Item& item = tree_.nodes[node].items[i];
     if (item.count == 0) return;
     const auto position = static_cast<std::uint32_t>(program_.permutation.size());
-    program_.permutation.insert(program_.permutation.end(), tree_.ks.begin() + item.begin, tree_.ks.begin() + item.begin + item.count);
+    program_.permutation.insert(program_.permutation.end(), tree_.ks.begin() + item.begin,
+                                tree_.ks.begin() + item.begin + item.count);
     auto& runs = program_.runs;
     if (i > 0 && runs.back().op == item.op && runs.back().merges == 0) {
       runs.back().length += item.count;
@@ -137,7 +144,8 @@ bool is_program(const Tree& tree) {
 
 Program compile(const Tree& tree) {
   if (!is_program(tree))
-    throw Error(Code::unsupported, "only fma and mul in one precision make a program; this tree is evaluated by the reference");
+    throw Error(Code::unsupported,
+                "only fma and mul in one precision make a program; this tree is evaluated by the reference");
   return Compiler(tree).compile(strip(tree));
 }
 

@@ -15,7 +15,9 @@ class Dice {
  public:
   explicit Dice(std::mt19937_64& rng) : rng_(rng) {}
   // Uniform in [low, high].
-  std::uint64_t number(std::uint64_t low, std::uint64_t high) { return std::uniform_int_distribution<std::uint64_t>(low, high)(rng_); }
+  std::uint64_t number(std::uint64_t low, std::uint64_t high) {
+    return std::uniform_int_distribution<std::uint64_t>(low, high)(rng_);
+  }
   bool one_in(std::uint64_t n) { return number(1, n) == 1; }
   std::string_view pick(std::initializer_list<std::string_view> words) { return words.begin()[number(0, words.size() - 1)]; }
   std::mt19937_64& engine() { return rng_; }
@@ -35,27 +37,36 @@ std::string random_fold(Dice& dice, std::size_t parts) {
 std::string random_cut(Dice& dice, std::uint32_t k) {
   const std::uint64_t size = dice.one_in(2) ? dice.number(1, std::max<std::uint32_t>(k, 1)) : dice.number(1, 16);
   switch (dice.number(0, 7)) {
-    case 0: return "reverse";
-    case 1: return fmt::format("pairwise({})", size);
+    case 0:
+      return "reverse";
+    case 1:
+      return fmt::format("pairwise({})", size);
     case 2:
       return fmt::format("split({}{}{})", dice.number(1, 8), dice.one_in(2) ? ", floor" : "",
                          dice.one_in(3) ? ", fold=" + random_fold(dice, 0) : "");
     case 3:
     case 4:
       switch (dice.number(0, 5)) {
-        case 0: return fmt::format("chunks({}, balance={})", size, dice.number(1, 16));
-        case 1: return fmt::format("chunks({}, balance=half)", size);
-        case 2: return fmt::format("chunks({}, max={})", size, size + dice.number(0, size));
-        case 3: return fmt::format("chunks({}, short={})", size, dice.pick({"first", "second"}));
-        case 4: return fmt::format("chunks({}, join=alternate)", size);
-        default: return fmt::format("chunks({}, fold={})", size, random_fold(dice, 0));
+        case 0:
+          return fmt::format("chunks({}, balance={})", size, dice.number(1, 16));
+        case 1:
+          return fmt::format("chunks({}, balance=half)", size);
+        case 2:
+          return fmt::format("chunks({}, max={})", size, size + dice.number(0, size));
+        case 3:
+          return fmt::format("chunks({}, short={})", size, dice.pick({"first", "second"}));
+        case 4:
+          return fmt::format("chunks({}, join=alternate)", size);
+        default:
+          return fmt::format("chunks({}, fold={})", size, random_fold(dice, 0));
       }
     default: {
       const std::uint64_t lanes = dice.number(1, 16), width = dice.one_in(4) ? dice.number(1, 4) : 1;
       std::string s = fmt::format("lanes({}, width={}", lanes, width);
       if (dice.one_in(3)) s += fmt::format(", step={}", lanes * width * dice.number(1, 4));
       if (dice.one_in(4)) s += fmt::format(", head={}@{}", dice.number(1, 5), dice.number(0, lanes - 1));
-      s += fmt::format(", fold={}, tail={}", random_fold(dice, lanes), dice.pick({"lanes", "chain", "sum", "lane0", "first"}));
+      s += fmt::format(", fold={}, tail={}", random_fold(dice, lanes),
+                       dice.pick({"lanes", "chain", "sum", "lane0", "first"}));
       if (dice.one_in(4)) s += fmt::format(", tailop={}", dice.pick({"fma", "mul"}));
       return s + ")";
     }
@@ -66,7 +77,9 @@ std::string random_cut(Dice& dice, std::uint32_t k) {
 
 Tree random_tree(std::mt19937_64& rng, std::uint32_t k, Op op, bool shuffle) {
   Dice dice(rng);
-  Tree tree{.k = k, .ks = std::vector<std::uint32_t>(k)};
+  Tree tree;
+  tree.k = k;
+  tree.ks.resize(k);
   std::iota(tree.ks.begin(), tree.ks.end(), 0u);
   if (shuffle) std::shuffle(tree.ks.begin(), tree.ks.end(), rng);
   // Joins neighbours, so that each subtree covers consecutive places of ks; a join is an add, or a leaf onto an accumulator.
@@ -178,14 +191,18 @@ Order random_order(std::mt19937_64& rng, std::uint32_t k, const RandomOrder& opt
       tree = true;
     }
     if (options.mma_and_exact && !wide && !tree && dice.one_in(3)) {
-      stage(dice.one_in(3) ? "exact" : input && dice.one_in(2) ? "mma(hopper)" : dice.one_in(2) ? "mma(4,24)" : "mma(8,25, first=16)");
+      stage(dice.one_in(3)            ? "exact"
+            : input && dice.one_in(2) ? "mma(hopper)"
+            : dice.one_in(2)          ? "mma(4,24)"
+                                      : "mma(8,25, first=16)");
     } else {
       std::vector<std::string> arguments;
       const bool mul = dice.one_in(2);
       if (mul && wide && dice.one_in(2)) arguments.push_back("round=f32");
       if (dice.one_in(6)) arguments.push_back("start=first");
       if (!tree && dice.one_in(6)) arguments.push_back(fmt::format("seed={}", dice.number(1, 3)));
-      stage(fmt::format("{}{}{}{}", mul ? "mul" : "fma", arguments.empty() ? "" : "(", fmt::join(arguments, ", "), arguments.empty() ? "" : ")"));
+      stage(fmt::format("{}{}{}{}", mul ? "mul" : "fma", arguments.empty() ? "" : "(", fmt::join(arguments, ", "),
+                        arguments.empty() ? "" : ")"));
     }
     Order order = Order::parse(s);
     try {  // an explicit tree under another stage, a fold over another number of parts
@@ -203,7 +220,8 @@ Order random_regions(std::mt19937_64& rng, Index rows, Index cols, std::uint32_t
   auto range = [&](Index size) {
     if (dice.one_in(3)) return Range::all();
     const auto begin = static_cast<Index>(dice.number(0, static_cast<std::uint64_t>(size - 1)));
-    const auto end = static_cast<Index>(dice.number(static_cast<std::uint64_t>(begin + 1), static_cast<std::uint64_t>(size)));
+    const auto end =
+        static_cast<Index>(dice.number(static_cast<std::uint64_t>(begin + 1), static_cast<std::uint64_t>(size)));
     return Range{begin, end, dice.one_in(3) ? static_cast<Index>(dice.number(1, 4)) : 1};
   };
   std::vector<Region> regions;

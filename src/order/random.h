@@ -15,12 +15,12 @@ Tree random_tree(std::mt19937_64& rng, std::uint32_t k, Op op, bool shuffle = tr
 Tree commuted(std::mt19937_64& rng, const Tree& tree);
 
 struct RandomOrder {
-  bool program = true;        // fma and mul in one precision only: what compile() accepts
-  bool mma_and_exact = false; // else these leaf ops too
-  bool input = false;         // rounding of A and B
-  bool out = false;           // rounding of the result, and of partial sums
+  bool program = true;         // fma and mul in one precision only: what compile() accepts
+  bool mma_and_exact = false;  // else these leaf ops too
+  bool input = false;          // rounding of A and B
+  bool out = false;            // rounding of the result, and of partial sums
   bool epilogue = false;
-  bool explicit_tree = false; // tree(...) over k leaves, and lists of chunks
+  bool explicit_tree = false;  // tree(...) over k leaves, and lists of chunks
 };
 // A plain order that has a tree at this k.
 Order random_order(std::mt19937_64& rng, std::uint32_t k, const RandomOrder& options = {});

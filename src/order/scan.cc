@@ -6,11 +6,21 @@
 namespace samebits::order {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; }
-bool is_value(char c) { return is_word(c) || std::string_view("+.:/@*").find(c) != std::string_view::npos; }
+bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_word(char c) {
+  return is_letter(c) || is_digit(c) || c == '_' || c == '-';
+}
+bool is_value(char c) {
+  return is_word(c) || std::string_view("+.:/@*").find(c) != std::string_view::npos;
+}
 
 std::string one_of(std::span<const std::string_view> words) {
   std::string s;
@@ -63,7 +73,8 @@ std::uint64_t Scanner::number(std::uint64_t min, std::uint64_t max) {
   std::uint64_t n = 0;
   while (at_ < text_.size() && is_digit(text_[at_])) {
     const std::uint64_t digit = static_cast<std::uint64_t>(text_[at_] - '0');
-    if (n > (max - digit) / 10 || digit > max) fail_at(start, fmt::format("expected a number from {} to {}, found a larger one", min, max));
+    if (n > (max - digit) / 10 || digit > max)
+      fail_at(start, fmt::format("expected a number from {} to {}, found a larger one", min, max));
     n = n * 10 + digit;
     ++at_;
   }

@@ -71,7 +71,9 @@ class CallText {
   explicit CallText(std::string_view name) : text_(name) {}
   CallText& number(std::uint64_t n) { return add(std::to_string(n), ","); }
   CallText& word(std::string_view w) { return add(w, ", "); }
-  CallText& option(std::string_view key, std::string_view value) { return add(std::string(key) + "=" + std::string(value), ", "); }
+  CallText& option(std::string_view key, std::string_view value) {
+    return add(std::string(key) + "=" + std::string(value), ", ");
+  }
   CallText& option(std::string_view key, std::uint64_t n) { return option(key, std::to_string(n)); }
   std::string str() const { return open_ ? text_ + ")" : text_; }
 

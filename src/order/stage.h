@@ -34,7 +34,7 @@ struct Settings {
 // What stands to the left of a stage when it is parsed.
 struct Left {
   Settings settings;
-  bool wide = false;      // f64 has been seen
+  bool wide = false;  // f64 has been seen
   const Stage* last = nullptr;
 };
 
@@ -68,7 +68,9 @@ class Leaf : public Stage {
   std::uint32_t build(Builder& builder, Ks ks, Stages rest) const override;
 };
 
-inline const Leaf& leaf_of(Stages rest) { return static_cast<const Leaf&>(*rest.back()); }
+inline const Leaf& leaf_of(Stages rest) {
+  return static_cast<const Leaf&>(*rest.back());
+}
 
 enum class Rank : std::uint8_t { out, epilogue, input, cut, leaf };  // the order in which stages are printed
 
@@ -102,6 +104,8 @@ class Builder {
   Tree finish(std::uint32_t root, std::uint32_t k);
 };
 
-inline Item node_item(std::uint32_t node) { return Item{.node = node}; }
+inline Item node_item(std::uint32_t node) {
+  return Item{.node = node};
+}
 
 }  // namespace samebits::order

@@ -33,7 +33,8 @@ class Chunks final : public Stage {
   }
 
   std::string describe() const override {
-    std::string s = sizes.size() > 1 ? fmt::format("chunks of {}", fmt::join(sizes, ", ")) : fmt::format("chunks of {}", sizes[0]);
+    std::string s =
+        sizes.size() > 1 ? fmt::format("chunks of {}", fmt::join(sizes, ", ")) : fmt::format("chunks of {}", sizes[0]);
     if (balance == half) s += " (the last two halved)";
     if (balance == unit) s += fmt::format(" (the last two balanced in units of {})", unroll);
     if (max) s += fmt::format(" (a rest of at most {} is one chunk)", max);
@@ -124,19 +125,23 @@ std::shared_ptr<const Stage> parse(Scanner& in, const Left&) {
       chunks->fold.parse(in, list ? chunks->sizes.size() : 0);
     }
     if (o.seen(0) + o.seen(1) + o.seen(2) > 1) in.fail_at(o.column(), "only one of balance=, max= and short= can be given");
-    if (chunks->alternate && !chunks->fold.is_left()) in.fail_at(o.column(), "join=alternate adds from left to right: no other fold");
+    if (chunks->alternate && !chunks->fold.is_left())
+      in.fail_at(o.column(), "join=alternate adds from left to right: no other fold");
   }
   return chunks;
 }
 
 constexpr StageWord words[] = {
     {"chunks", Rank::cut, parse,
-     "chunks(Q | Q0,Q1,..., balance=U|half, max=M, short=first|second|last, join=alternate, fold=left|halves|pairs|hadd|tree(...))",
+     "chunks(Q | Q0,Q1,..., balance=U|half, max=M, short=first|second|last, join=alternate, "
+     "fold=left|halves|pairs|hadd|tree(...))",
      "consecutive pieces of Q leaves, the last one short; or a list of piece sizes"},
 };
 
 }  // namespace
 
-std::span<const StageWord> stages_chunks() { return words; }
+std::span<const StageWord> stages_chunks() {
+  return words;
+}
 
 }  // namespace samebits::order

@@ -36,6 +36,8 @@ constexpr StageWord words[] = {
 
 }  // namespace
 
-std::span<const StageWord> stages_exact() { return words; }
+std::span<const StageWord> stages_exact() {
+  return words;
+}
 
 }  // namespace samebits::order

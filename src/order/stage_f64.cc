@@ -31,6 +31,8 @@ constexpr StageWord words[] = {
 
 }  // namespace
 
-std::span<const StageWord> stages_f64() { return words; }
+std::span<const StageWord> stages_f64() {
+  return words;
+}
 
 }  // namespace samebits::order

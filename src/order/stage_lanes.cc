@@ -39,8 +39,9 @@ class Lanes final : public Stage {
     std::string s = fmt::format("{} lanes", lanes);
     if (width != 1) s += fmt::format(" of {} neighbours", width);
     if (head) s += fmt::format(", the first {} leaves in lane {}", head, head_lane);
-    constexpr std::string_view where[] = {"the tail in its lanes", "the tail joined after the fold", "the tail as a sum of its own, last",
-                                          "the tail on lane 0", "the first leaves as a sum of their own"};
+    constexpr std::string_view where[] = {"the tail in its lanes", "the tail joined after the fold",
+                                          "the tail as a sum of its own, last", "the tail on lane 0",
+                                          "the first leaves as a sum of their own"};
     s += fmt::format(", {}, {}", fold.describe(), where[tail]);
     if (tail_op == f64mul) return s + ", in double";
     if (tail_op != same) s += fmt::format(" by {}", tail_op_names[tail_op]);
@@ -57,7 +58,10 @@ class Lanes final : public Stage {
     const Ks rest_ks = tail == at_first ? ks.first(in_tail) : ks.last(in_tail);
 
     const bool wide_tail = tail_op == f64mul;
-    const auto op = tail_op == same ? std::optional<Op>{} : tail_op == fma ? Op::fma : tail_op == mul ? Op::mul : Op::mul_f32;
+    const auto op = tail_op == same  ? std::optional<Op>{}
+                    : tail_op == fma ? Op::fma
+                    : tail_op == mul ? Op::mul
+                                     : Op::mul_f32;
     auto tail_sum = [&] {
       if (tail_op == same) return leaf.build(builder, rest_ks, {});  // a chain as any other, with its seed
       Node node = builder.node(leaf.start_negative());
@@ -121,7 +125,8 @@ std::shared_ptr<const Stage> parse(Scanner& in, const Left& left) {
     }
   }
   const std::uint64_t period = lanes->lanes * lanes->width;
-  if (lanes->step % period != 0) in.fail_at(step_column, fmt::format("expected a multiple of {} (lanes times width)", period));
+  if (lanes->step % period != 0)
+    in.fail_at(step_column, fmt::format("expected a multiple of {} (lanes times width)", period));
   if (lanes->step == period) lanes->step = 0;
   if (lanes->tail_op == f64mul && (lanes->tail != sum || left.wide))
     in.fail_at(tail_op_column, "tailop=f64mul is a sum in double after float lanes: tail=sum, without f64 to the left");
@@ -137,6 +142,8 @@ constexpr StageWord words[] = {
 
 }  // namespace
 
-std::span<const StageWord> stages_lanes() { return words; }
+std::span<const StageWord> stages_lanes() {
+  return words;
+}
 
 }  // namespace samebits::order

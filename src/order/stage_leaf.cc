@@ -57,7 +57,8 @@ std::shared_ptr<const Stage> parse(Op op, Scanner& in, const Left& left) {
       in.choose({"first"});
       chain->first = true;
     } else if (o.index() == 1) {
-      if (left.last && left.last->is_tree()) in.fail_at(o.column(), "seed= has no meaning after tree(...), which lists its leaves");
+      if (left.last && left.last->is_tree())
+        in.fail_at(o.column(), "seed= has no meaning after tree(...), which lists its leaves");
       chain->seed = in.number(0, max_k);
     } else {
       if (!left.wide) in.fail_at(o.column(), "round=f32 needs f64 to the left: products rounded to float, added in double");
@@ -69,8 +70,8 @@ std::shared_ptr<const Stage> parse(Op op, Scanner& in, const Left& left) {
 }
 
 constexpr StageWord words[] = {
-    {"fma", Rank::leaf, [](Scanner& in, const Left& left) { return parse(Op::fma, in, left); },
-     "fma(start=first, seed=I)", "s <- fma(a, b, s) for each leaf in turn, from +0; start=first: from -0; seed=I: leaf I first"},
+    {"fma", Rank::leaf, [](Scanner& in, const Left& left) { return parse(Op::fma, in, left); }, "fma(start=first, seed=I)",
+     "s <- fma(a, b, s) for each leaf in turn, from +0; start=first: from -0; seed=I: leaf I first"},
     {"mul", Rank::leaf, [](Scanner& in, const Left& left) { return parse(Op::mul, in, left); },
      "mul(round=f32, start=first, seed=I)",
      "s <- s + round(a*b) for each leaf in turn; f64 > mul(round=f32): products rounded to float, added in double"},
@@ -78,6 +79,8 @@ constexpr StageWord words[] = {
 
 }  // namespace
 
-std::span<const StageWord> stages_leaf() { return words; }
+std::span<const StageWord> stages_leaf() {
+  return words;
+}
 
 }  // namespace samebits::order

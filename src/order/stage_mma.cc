@@ -37,8 +37,9 @@ class Mma final : public Leaf {
     return call.str();
   }
   std::string describe() const override {
-    std::string s = architecture ? fmt::format("the fused blocks of {} tensor cores", architecture->name)
-                                 : fmt::format("fused blocks of {} products, {} fraction bits kept", shape.block, shape.fraction);
+    std::string s = architecture
+                        ? fmt::format("the fused blocks of {} tensor cores", architecture->name)
+                        : fmt::format("fused blocks of {} products, {} fraction bits kept", shape.block, shape.fraction);
     if (first) s += fmt::format(", the residue modulo {} in its own blocks before", first);
     return s;
   }
@@ -48,7 +49,7 @@ class Mma final : public Leaf {
     if (ks.empty()) return;
     Item item = builder.leaves(ks, other.value_or(Op::mma));
     if (item.op == Op::mma) {
-      const Shape s = !architecture                                        ? shape
+      const Shape s = !architecture                                   ? shape
                       : builder.settings.input.format == Format::tf32 ? architecture->tf32
                                                                       : architecture->half;
       item.block = s.block;
@@ -84,12 +85,15 @@ std::shared_ptr<const Stage> parse(Scanner& in, const Left& left) {
 
 constexpr StageWord words[] = {
     {"mma", Rank::leaf, parse, "mma(L,F | ampere | hopper, first=T)",
-     "fused blocks of L products and the accumulator, F fraction bits kept, truncated to float; first=T: the first n mod T leaves "
+     "fused blocks of L products and the accumulator, F fraction bits kept, truncated to float; first=T: the first n mod T "
+     "leaves "
      "in blocks of their own"},
 };
 
 }  // namespace
 
-std::span<const StageWord> stages_mma() { return words; }
+std::span<const StageWord> stages_mma() {
+  return words;
+}
 
 }  // namespace samebits::order

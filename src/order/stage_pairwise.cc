@@ -38,6 +38,8 @@ constexpr StageWord words[] = {
 
 }  // namespace
 
-std::span<const StageWord> stages_pairwise() { return words; }
+std::span<const StageWord> stages_pairwise() {
+  return words;
+}
 
 }  // namespace samebits::order

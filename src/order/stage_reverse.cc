@@ -24,6 +24,8 @@ constexpr StageWord words[] = {
 
 }  // namespace
 
-std::span<const StageWord> stages_reverse() { return words; }
+std::span<const StageWord> stages_reverse() {
+  return words;
+}
 
 }  // namespace samebits::order

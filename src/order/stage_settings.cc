@@ -115,6 +115,8 @@ constexpr StageWord words[] = {
 
 }  // namespace
 
-std::span<const StageWord> stages_settings() { return words; }
+std::span<const StageWord> stages_settings() {
+  return words;
+}
 
 }  // namespace samebits::order

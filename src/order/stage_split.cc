@@ -66,12 +66,15 @@ std::shared_ptr<const Stage> parse(Scanner& in, const Left& left) {
 
 constexpr StageWord words[] = {
     {"split", Rank::cut, parse, "split(S, floor, fold=left|halves|pairs|hadd|tree(...), partial=out)",
-     "S consecutive pieces of ceil(n/S) leaves; floor: of floor(n/S), then the rest; partial=out: partial sums rounded to the "
+     "S consecutive pieces of ceil(n/S) leaves; floor: of floor(n/S), then the rest; partial=out: partial sums rounded to "
+     "the "
      "format of out(...)"},
 };
 
 }  // namespace
 
-std::span<const StageWord> stages_split() { return words; }
+std::span<const StageWord> stages_split() {
+  return words;
+}
 
 }  // namespace samebits::order

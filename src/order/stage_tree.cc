@@ -67,6 +67,8 @@ constexpr StageWord words[] = {
 
 }  // namespace
 
-std::span<const StageWord> stages_tree() { return words; }
+std::span<const StageWord> stages_tree() {
+  return words;
+}
 
 }  // namespace samebits::order

@@ -24,7 +24,9 @@ Hash mix(Hash h, std::uint64_t x) {
   return {scramble(h.lo ^ (x * 0x9e3779b97f4a7c15ull)) + h.hi, scramble(h.hi + x) ^ (h.lo * 0xd6e8feb86659fd93ull)};
 }
 
-Hash mix(Hash h, Hash x) { return mix(mix(h, x.lo), x.hi); }
+Hash mix(Hash h, Hash x) {
+  return mix(mix(h, x.lo), x.hi);
+}
 
 enum Tag : std::uint64_t { tag_start = 1, tag_leaf, tag_add, tag_block, tag_exact, tag_round, tag_to_float };
 
@@ -48,7 +50,8 @@ Value add(Value x, Value y, bool wide);
 Value leaf(const Value& s, std::uint32_t k, Op op, bool wide) {
   const bool product = order::is_product(op);
   if (product && !s.is_start) return add(s, leaf(start(true, wide), k, op, wide), wide);
-  const std::uint64_t what = tag_leaf | static_cast<std::uint64_t>(op) << 8 | std::uint64_t{wide} << 16 | std::uint64_t{k} << 32;
+  const std::uint64_t what =
+      tag_leaf | static_cast<std::uint64_t>(op) << 8 | std::uint64_t{wide} << 16 | std::uint64_t{k} << 32;
   return {mix(s.hash, what), wide, op == Op::fma || s.may_be_negative, product && s.may_be_negative, false, k, op};
 }
 
@@ -60,7 +63,8 @@ Value add(Value x, Value y, bool wide) {
 }
 
 Value rounded(const Value& x, Format format) {
-  const std::uint64_t what = format == Format::none ? std::uint64_t{tag_to_float} : tag_round | static_cast<std::uint64_t>(format) << 8;
+  const std::uint64_t what =
+      format == Format::none ? std::uint64_t{tag_to_float} : tag_round | static_cast<std::uint64_t>(format) << 8;
   return {mix(x.hash, what), false, true};
 }
 
@@ -93,7 +97,10 @@ Tree::Hash Tree::hash() const {
         for (std::uint32_t i = 0; i < item.count;) {
           const std::uint32_t end = i < item.residue ? item.residue : item.count;
           const std::uint32_t count = std::min<std::uint32_t>(std::max<std::uint32_t>(item.block, 1), end - i);
-          sum = {mix(mix(sum.hash, set_hash(leaves + i, count)), tag_block | std::uint64_t{item.fraction} << 8 | std::uint64_t{static_cast<std::uint16_t>(item.emin)} << 32), node.wide, true};
+          sum = {mix(mix(sum.hash, set_hash(leaves + i, count)),
+                     tag_block | std::uint64_t{item.fraction} << 8 |
+                         std::uint64_t{static_cast<std::uint16_t>(item.emin)} << 32),
+                 node.wide, true};
           i += count;
         }
       } else {
@@ -116,7 +123,9 @@ Op Tree::main_op() const {
   return static_cast<Op>(std::max_element(count.begin(), count.end()) - count.begin());
 }
 
-std::string Tree::text() const { return order::tree_text(*this, main_op(), false); }
+std::string Tree::text() const {
+  return order::tree_text(*this, main_op(), false);
+}
 
 std::string Tree::dot() const {
   constexpr std::string_view ops[] = {"fma", "mul", "mul_f32", "mma", "exact"};

@@ -29,7 +29,9 @@ class TreeParser {
     }
     std::vector<bool> seen(tree_.ks.size());
     for (auto k : tree_.ks) {
-      if (k >= seen.size()) in_.fail_at(column, fmt::format("leaf {} in a tree of {} leaves: expected 0 to {}, each once", k, seen.size(), seen.size() - 1));
+      if (k >= seen.size())
+        in_.fail_at(column, fmt::format("leaf {} in a tree of {} leaves: expected 0 to {}, each once", k, seen.size(),
+                                        seen.size() - 1));
       if (seen[k]) in_.fail_at(column, fmt::format("leaf {} occurs twice", k));
       seen[k] = true;
     }
@@ -66,10 +68,18 @@ class TreeParser {
         return leaves();
       } else if (ops_ && !in_.peek_word().empty()) {
         switch (in_.choose({"f64", "f32", "bf16", "fp16"})) {
-          case 0: inner.wide = true; break;
-          case 1: inner.wide = false; break;
-          case 2: inner = {{}, false, false, Format::bf16}; break;
-          case 3: inner = {{}, false, false, Format::fp16}; break;
+          case 0:
+            inner.wide = true;
+            break;
+          case 1:
+            inner.wide = false;
+            break;
+          case 2:
+            inner = {{}, false, false, Format::bf16};
+            break;
+          case 3:
+            inner = {{}, false, false, Format::fp16};
+            break;
         }
         in_.expect('(');
       } else {
@@ -93,7 +103,8 @@ class TreeParser {
       }
       in_.expect(']');
       if (down ? last > first : last < first) in_.fail_at(column, "the range is empty");
-      if ((down ? first - last : last - first) % step != 0) in_.fail_at(column, fmt::format("the range does not end at {}", last));
+      if ((down ? first - last : last - first) % step != 0)
+        in_.fail_at(column, fmt::format("the range does not end at {}", last));
     } else {
       first = last = in_.number(0, max_leaves - 1);
     }
@@ -105,7 +116,8 @@ class TreeParser {
     if (items.empty() || items.back().is_node() || items.back().op != op)
       items.push_back({.begin = static_cast<std::uint32_t>(tree_.ks.size()), .op = op});
     items.back().count += static_cast<std::uint32_t>(count);
-    for (std::uint64_t i = 0; i < count; ++i) tree_.ks.push_back(static_cast<std::uint32_t>(down ? first - i * step : first + i * step));
+    for (std::uint64_t i = 0; i < count; ++i)
+      tree_.ks.push_back(static_cast<std::uint32_t>(down ? first - i * step : first + i * step));
   }
 
   Scanner& in_;
@@ -121,7 +133,8 @@ std::string op_suffix(Op op, Op base) {
 }
 
 // Joined leaves, "0 + 2 + [4..20:4]"; three and more in arithmetic progression are a range.
-void print_leaves(std::string& out, std::span<const std::uint32_t> ks, const std::string& suffix, std::string_view separator = " + ") {
+void print_leaves(std::string& out, std::span<const std::uint32_t> ks, const std::string& suffix,
+                  std::string_view separator = " + ") {
   for (std::size_t i = 0; i < ks.size();) {
     std::size_t end = i + 1;
     const std::int64_t step = end < ks.size() ? std::int64_t{ks[end]} - ks[i] : 0;
@@ -272,8 +285,12 @@ class TreePrinter {
 
 }  // namespace
 
-Tree parse_tree(Scanner& in, bool wide, Op op, bool ops) { return TreeParser(in, op, ops).parse(wide); }
+Tree parse_tree(Scanner& in, bool wide, Op op, bool ops) {
+  return TreeParser(in, op, ops).parse(wide);
+}
 
-std::string tree_text(const Tree& tree, Op base, bool wide) { return TreePrinter(Expression(tree, wide), base).print(wide); }
+std::string tree_text(const Tree& tree, Op base, bool wide) {
+  return TreePrinter(Expression(tree, wide), base).print(wide);
+}
 
 }  // namespace samebits::order

@@ -7,8 +7,8 @@
 
 namespace samebits::order {
 
-// Reads "(...)": a tree over the positions 0..k-1, each once. Leaves without an op of their own get `op`; without `ops` there
-// are none that have one (fold=tree). `wide`: the tree stands to the right of f64.
+// Reads "(...)": a tree over the positions 0..k-1, each once. Leaves without an op of their own get `op`; without `ops`
+// there are none that have one (fold=tree). `wide`: the tree stands to the right of f64.
 Tree parse_tree(Scanner& in, bool wide, Op op, bool ops);
 
 // Canonical text. Leaves whose op is `base` are printed bare, those in `wide` precision without f64(...).

@@ -7,7 +7,9 @@ using namespace samebits;
 
 namespace {
 
-std::string tree(std::string_view order, std::size_t k) { return Order::parse(order).tree(k).text(); }
+std::string tree(std::string_view order, std::size_t k) {
+  return Order::parse(order).tree(k).text();
+}
 
 TEST(OrderText, CanonicalTextIsItsOwnText) {
   for (const char* text : {
@@ -39,7 +41,8 @@ TEST(OrderText, CanonicalTextIsItsOwnText) {
            "split(2, floor) > fma(start=first)",
            "out(bf16) > split(4, partial=out) > fma",
            "out(fp16) > epilogue(alpha=block, c=first, fused) > fp16(rne) > chunks(4, fold=pairs) > fma",
-           "lanes(8, width=4, step=128, head=3@2, fold=tree(0 + 1 + (2 + 3) + ([4..6] + (7))), tail=sum, tailop=f64mul) > fma",
+           "lanes(8, width=4, step=128, head=3@2, fold=tree(0 + 1 + (2 + 3) + (4 + 5 + (6 + 7))), tail=sum, tailop=f64mul) "
+           "> fma",
            "split(4) > f64 > fma",
            "f64 > split(4) > fma",
            "f64 > tree(0 + f32(1 + 2)) > fma",
