@@ -54,11 +54,7 @@ class Mma final : public Leaf {
                                                                       : architecture->half;
       item.block = s.block;
       item.fraction = s.fraction;
-<<<<<<< HEAD
       item.emin = builder.settings.input.format == Format::fp16 ? -14 : -126;
-=======
-      if (builder.settings.input.format == Format::fp16) item.emin = -14;
->>>>>>> 6f424bb (Add random orders and trees, and the expected cost of an order)
       if (first) item.residue = static_cast<std::uint32_t>(ks.size() % first);
     }
     node.items.push_back(item);
