@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Intel MKL 2024.2, one thread, as probed: a black box, so these are rules that fit what was seen. Row-major C = op(A) op(B).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "profiles/systems.h"
+
+namespace samebits::profiles {
+namespace {
+
+// Starts of the pieces of K, and K: q each; between q and 2q two halves, an odd k alone.
+std::vector<Index> cut_k(Index k, Index q) {
+  std::vector<Index> starts{0};
+  const Index step = k > q && k < 2 * q ? k / 2 : q;
+  while (starts.back() < k) starts.push_back(std::min(k, starts.back() + step));
+  return starts;
+}
+
+// --- The path that MKL takes on AMD CPUs. Its vectors have 16 bytes.
+
+class Amd {
+ public:
+  Amd(const Call& call) : c_(call), size_(size_of(call.dtype)), v_(16 / size_), areas_(call.m, call.n) {}
+
+  Areas run() {
+    areas_.rest(c_.bias ? "epilogue(c=seed) > mul" : "mul");
+    if (c_.m == 1 || c_.n == 1) {
+      gemv_call();
+    } else if (c_.n < 12 || c_.m < 4) {
+      small(0, c_.m, 0, c_.n, false);
+    } else {
+      main();
+    }
+    return std::move(areas_);
+  }
+
+ private:
+  bool single() const { return c_.dtype == DType::f32; }
+
+  // Leaves before the next multiple of 16 bytes.
+  Index head(Index address) const { return (16 - address % 16) % 16 / size_; }
+  // The same, but a full vector where the address is aligned.
+  Index peel(Index address) const { return v_ - address % 16 / size_; }
+  Index a_row(Index i, Index k = 0) const { return c_.a_offset + (i * c_.k + k) * size_; }
+  Index b_column(Index j) const { return c_.b_offset + j * c_.k * size_; }
+
+  std::string lanes(Index count, Index step, Index head) const {
+    const std::string fold = !single() && count == 8 ? "tree(0 + 2 + (4 + 6) + (1 + 3 + (5 + 7)))" : "halves";
+    return fmt::format("lanes({}{}{}, fold={}, tail=chain) > mul", count, step > count ? fmt::format(", step={}", step) : "",
+                       head ? fmt::format(", head={}@0", head) : "", fold);
+  }
+
+  // y = M x for one row or column of C: M's rows are contiguous. The outputs go in fours; of those left the first and third take
+  // the widest form.
+  void gemv(Range rows, Range cols, bool down, Index matrix_row3, Index vector) {
+    const Index begin = down ? rows.begin : cols.begin, end = down ? rows.end : cols.end, fours = begin + (end - begin) / 4 * 4;
+    auto add = [&](Index from, Index to, std::string order) {
+      const Range outputs{from, to, 1};
+      areas_.add(down ? outputs : rows, down ? cols : outputs, std::move(order));
+    };
+    add(begin, fours, lanes(v_, v_, peel(matrix_row3)));
+    const Index left = end - fours, x = peel(vector);
+    for (Index o = 0; o < left; ++o) {
+      const bool widest = single() ? o != 1 : left == 1 || o == 2;
+      add(fours + o, fours + o + 1, widest ? lanes(8, 8, x) : single() || o == 0 ? lanes(4, 8, x) : lanes(2, 8, x));
+    }
+  }
+
+  void gemv_call() {
+    if (c_.n == 1 && !c_.trans_a) {
+      gemv(areas_.all_rows(), areas_.all_cols(), true, a_row(3), c_.b_offset);
+    } else if (c_.m == 1 && c_.trans_b) {
+      gemv(areas_.all_rows(), areas_.all_cols(), false, b_column(3), c_.a_offset);
+    }
+  }
+
+  // Dot kernels where both operands run along k (rows of A, columns of B), else sums over rows of B.
+  void small(Index row, Index row_end, Index col, Index col_end, bool pieces) {
+    const Index narrow = col + (col_end - col) / 4 * 4;
+    if (c_.trans_a && c_.trans_b && !single()) {
+      areas_.add({row, row_end, 1}, {col, col_end, 1}, lanes(8, 8, 0));
+    } else if (!c_.trans_a && c_.trans_b) {
+      const Index period = 16 / std::gcd<Index>(c_.k * size_, 16);  // rows with the same alignment
+      for (Index r = row; r < std::min(row_end, row + period); ++r) {
+        areas_.add({r, row_end, period}, {col, narrow, 1}, dot(r, v_, pieces));
+        areas_.add({r, row_end, period}, {narrow, col_end, 1}, dot(r, 8, pieces));
+      }
+    } else if (!(c_.trans_a && c_.trans_b)) {
+      peeled(row, row_end, col, col_end);
+    }
+  }
+
+  std::string dot(Index row, Index count, bool pieces) const {
+    if (!pieces || c_.k <= 256) return lanes(count, count, head(a_row(row)));
+    std::string text;
+    const auto starts = cut_k(c_.k, 256);
+    for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
+      const Index h = std::min(head(a_row(row, starts[p])), starts[p + 1] - starts[p]), begin = starts[p] + h;
+      const Index end = begin + (starts[p + 1] - begin) / count * count;
+      auto sums = lane_sums(begin, end, count);
+      sums[0] = then(leaves(starts[p], begin), sums[0]);
+      if (!single() && count == 8) sums = {sums[0], sums[2], sums[4], sums[6], sums[1], sums[3], sums[5], sums[7]};
+      text = plus(text, then(fold(sums, !single() && count == 8 ? Fold::pairs : Fold::halves), leaves(end, starts[p + 1])));
+    }
+    return tree(text, "mul");
+  }
+
+  // Chains, but the elements of a row of C before a 16-byte address (if a full vector follows) add every other four k as a sum.
+  void peeled(Index row, Index row_end, Index col, Index col_end) {
+    if (c_.k < 8) return;
+    std::string text;
+    const Index eights = c_.k / 8 * 8;
+    for (Index k = 0; k < eights; k += 8) text = plus(then(text, leaves(k, k + 4)), leaves(k + 4, k + 8));
+    const std::string order = tree(then(text, leaves(eights, c_.k)), "mul");
+    const Index period = 16 / std::gcd<Index>(c_.n * size_, 16);
+    for (Index r = row; r < std::min(row_end, row + period); ++r) {
+      const Index h = head(c_.c_offset + (r * c_.n + col) * size_);
+      if (h > 0 && col_end - col >= h + v_) areas_.add({r, row_end, period}, {col, col + h, 1}, order);
+    }
+  }
+
+  void main() {
+    const Index fours = c_.m / 4 * 4;
+    if (single()) {
+      const Index rows = c_.m < 12 ? fours : c_.m;
+      const auto starts = cut_k(c_.k, 192);
+      const std::string first = c_.bias ? "epilogue(c=first) > " : "";
+      std::string order = c_.k <= 192 ? "fma" : c_.k < 384 ? "split(2, floor) > fma" : "chunks(192) > fma";
+      areas_.add({0, rows, 1}, areas_.all_cols(), first + order);
+      small(rows, c_.m, 0, c_.n, false);
+      return;
+    }
+    const Index cols = c_.n / 12 * 12;
+    const bool blocked = c_.n > 36 || c_.m > 2 * c_.n;
+    areas_.add({0, fours, 1}, {0, cols, 1}, c_.bias ? "epilogue(c=seed) > fma" : "fma");
+    small(0, blocked ? fours : c_.m, cols, c_.n, blocked);
+    if (!c_.trans_b) {
+      for (Index col = 0; col < (blocked ? c_.n : cols); col += 24) small(fours, c_.m, col, std::min(blocked ? c_.n : cols, col + 24), false);
+    } else {
+      for (Index i = fours; i < c_.m; ++i)
+        gemv({i, i + 1, 1}, {0, blocked ? c_.n : cols, 1}, false, b_column(3), c_.trans_a ? 0 : a_row(i));
+    }
+  }
+
+  const Call& c_;
+  const Index size_, v_;
+  Areas areas_;
+};
+
+// --- Intel CPUs: the blocked kernels. Small products and gemv take other paths, which are only known where noted.
+
+std::optional<Areas> intel(const Call& call, bool avx512) {
+  Areas areas(call.m, call.n);
+  if (call.m == 1 || call.n == 1 || call.trans_a) return {};
+  const bool nt = call.trans_b, single = call.dtype == DType::f32;
+  const std::string first = call.bias ? "epilogue(c=first) > " : "";
+  if (avx512) {
+    if (call.m * call.n <= 48 && call.k < 16) {
+      if (!nt) areas.rest("fma");
+      if (nt && single && call.k == 5) areas.rest("tree(0 + 4 + 2 + (1 + 3)) > mul");
+      if (nt && !(single && call.k == 5)) return {};
+      return areas;
+    }
+    const Index q = nt && !single ? 192 : 384;
+    areas.rest(call.k <= q ? first + "fma" : fmt::format("{}chunks({}, balance=half) > fma", first, q));
+    return areas;
+  }
+  // AVX2: 6 x 16 (double: 6 x 8) tiles in one chain; what is left over sums even and odd k apart.
+  const Index width = single ? 16 : 8;
+  const std::string chunks = nt ? (call.k <= 192 ? first : first + "chunks(192) > ")
+                                : (call.k <= 256 ? first : first + "chunks(256, balance=half) > ");
+  const Index cols = call.n % width > width / 2 ? call.n : call.n / width * width, rows = call.m / 6 * 6;
+  areas.add({0, rows, 1}, {0, cols, 1}, chunks + "fma");
+  areas.add({rows, call.m, 1}, areas.all_cols(), fmt::format("{}lanes(2, fold=left, tail=chain) > {}", chunks, (call.m - rows) > 2 ? "fma" : "mul"));
+  areas.rest(chunks + "lanes(2, fold=left, tail=chain) > fma");
+  return areas;
+}
+
+std::optional<Order> order(const Call& call, const Keys& keys) {
+  Batch calls = batch(call);
+  calls.inner.a_offset = static_cast<unsigned>(number(keys, "offset", 0, 63));
+  calls.inner.b_offset = static_cast<unsigned>(number(keys, "b-offset", 0, 63));
+  calls.inner.c_offset = static_cast<unsigned>(number(keys, "c-offset", 0, 63));
+  const auto areas = mkl_gemm(calls.inner, choice(keys, "dispatch", {"amd", "avx512", "avx2"}));
+  if (!areas) return {};
+  return areas->repeated(calls.outer).order();
+}
+
+}  // namespace
+
+std::optional<Areas> mkl_gemm(const Call& call, const std::string& dispatch) {
+  if (dispatch == "amd") return Amd(call).run();
+  return intel(call, dispatch == "avx512");
+}
+
+Profile mkl() {
+  return {"mkl",
+          "Intel MKL 2024.2, [sd]gemm, one thread",
+          {},
+          {{"dispatch", {"amd", "avx512", "avx2"}, "what the library takes the CPU for"},
+           {"offset", {"0", "4", "8", "12"}, "address of A modulo 16"},
+           {"b-offset", {"0"}, "address of B modulo 16"},
+           {"c-offset", {"0"}, "address of C modulo 16"}},
+          order};
+}
+
+}  // namespace samebits::profiles

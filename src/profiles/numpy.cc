@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy's matmul with its bundled OpenBLAS (numpy/_core/src/umath/matmul.c.src): one product for each outer index.
+#include <fmt/format.h>
+
+#include "profiles/systems.h"
+
+namespace samebits::profiles {
+namespace {
+
+std::optional<Order> order(const Call& call, const Keys& keys) {
+  const std::string& core = openblas_core(keys, "core");
+  const int threads = static_cast<int>(number(keys, "threads", 1, 1024));
+  const bool copies = choice(keys, "strided", {"loop", "copy"}) == "copy";
+  const Batch calls = batch(call);
+  const Call& one = calls.inner;
+  const bool blas = copies || (call.a_contiguous && call.b_contiguous);
+  Areas areas(one.m, one.n);
+  if (!blas || one.k == 1) {
+    areas.rest("mul");  // a triple loop through memory, or one product
+  } else if (one.m == 1 && one.n == 1) {
+    areas.rest(openblas_dot(one.dtype, one.k, core));
+  } else if (one.m == 1) {
+    areas = openblas_gemv(one, core, one.trans_b, threads);
+  } else if (one.n == 1) {
+    areas = openblas_gemv(one, core, !one.trans_a, threads);
+  } else if (one.same_operand) {
+    return {};  // syrk
+  } else {
+    areas = openblas_gemm(one, core, threads);
+  }
+  return areas.repeated(calls.outer).order();
+}
+
+}  // namespace
+
+Profile numpy() {
+  return {
+      "numpy",
+      "NumPy's matmul on x86-64 with its bundled OpenBLAS",
+      {"NumPy 2.1.3 (OpenBLAS 0.3.27): every recorded case, all elements"},
+      {{"core", {"skylakex", "haswell"}, "OpenBLAS core (OPENBLAS_CORETYPE): skylakex with AVX-512, else haswell; the wheels have no other"},
+       {"threads", {"1", "2", "4", "8"}, "OpenBLAS threads"},
+       {"strided", {"loop", "copy"}, "operands that BLAS cannot read: NumPy's own loop (before 2.3), or a copy (2.3 and later)"}},
+      order};
+}
+
+}  // namespace samebits::profiles
