@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The microkernel, once for all instruction sets. Included only by kernels_*.cc, each of which compiles it with its own flags;
+// therefore everything here has internal linkage.
+//
+// A vector type V provides: T, W, Reg, Mask; zero, splat, broadcast, load, load_masked, store, store_masked, add,
+// fused(acc, a, b) and unfused(acc, a, b), which return the new acc, mask(n), prefetch.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "cpu/kernel.h"
+
+namespace samebits::cpu {
+namespace {
+
+// f(I) for I = 0 .. N-1 with I a constant: gcc 12 keeps an array of accumulators in registers only when every index is one.
+template <int N, class F>
+[[gnu::always_inline]] inline void unroll(F&& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<int, I>{}), ...);
+  }
+  (std::make_integer_sequence<int, N>{});
+}
+
+// Addresses of rows of A: packed rows are neighbours, strided ones are reached from few base and index registers.
+template <class T, int MR>
+struct PackedRows {
+  const char* base;
+  Index step;
+  [[gnu::always_inline]] PackedRows(const TileCall<T>& t, const Step& s)
+      : base(reinterpret_cast<const char*>(t.a + Index(s.first) * t.a_k)), step(Index(s.stride) * t.a_k * Index(sizeof(T))) {}
+  template <int I>
+  [[gnu::always_inline]] const T* row() const {
+    return reinterpret_cast<const T*>(base) + I;
+  }
+  [[gnu::always_inline]] void advance() { base += step; }
+};
+
+template <class T, int MR>
+struct StridedRows {
+  const char *base, *base8, *last;  // rows 0, 8 and MR-1; the last is clamped, so that a tile of fewer rows reads no further
+  Index r1, r3, r5, r7, step;
+  [[gnu::always_inline]] StridedRows(const TileCall<T>& t, const Step& s) {
+    r1 = t.a_row * Index(sizeof(T));
+    step = Index(s.stride) * t.a_k * Index(sizeof(T));
+    base = reinterpret_cast<const char*>(t.a + Index(s.first) * t.a_k);
+    base8 = base + 8 * r1;
+    last = base + (t.rows < MR ? t.rows - 1 : MR - 1) * r1;
+    r3 = 3 * r1, r5 = 5 * r1, r7 = 7 * r1;
+    // Opaque to the compiler: otherwise it makes one pointer a row and spills them.
+    asm("" : "+r"(r1));
+    asm("" : "+r"(r3));
+    if constexpr (MR > 6) asm("" : "+r"(r5));
+    if constexpr (MR > 8) asm("" : "+r"(r7));
+    if constexpr (MR > 9) asm("" : "+r"(base8));
+    asm("" : "+r"(last));
+  }
+  template <int I>
+  [[gnu::always_inline]] const T* row() const {
+    const char* p = nullptr;
+    if constexpr (I == MR - 1) {
+      p = last;
+    } else {
+      constexpr int j = I % 8;
+      p = I < 8 ? base : base8;
+      if constexpr (j == 1) p += r1;
+      if constexpr (j == 2) p += 2 * r1;
+      if constexpr (j == 3) p += r3;
+      if constexpr (j == 4) p += 4 * r1;
+      if constexpr (j == 5) p += r5;
+      if constexpr (j == 6) p += 2 * r3;
+      if constexpr (j == 7) p += r7;
+    }
+    return reinterpret_cast<const T*>(p);
+  }
+  [[gnu::always_inline]] void advance() {
+    base += step;
+    last += step;
+    if constexpr (MR > 9) base8 += step;
+  }
+};
+
+// Preconditions: 1 <= t.rows <= MR, (NV-1)*W < t.cols <= NV*W. Packed: A and B padded to MR x NR, B aligned to a vector.
+template <class V, int MR, int NV, bool strided>
+void tile(const TileCall<typename V::T>& t) {
+  using T = typename V::T;
+  using Reg = typename V::Reg;
+  constexpr int W = V::W, size = MR * NV * W;
+
+  Reg acc[MR * NV];                                          // (MR, NV)
+  const auto last = V::mask(t.cols - (NV - 1) * W);          // columns of the last vector that exist
+  const auto entry = [&](std::uint32_t s) __attribute__((always_inline)) {
+    return (s < t.low_entries ? t.low : t.high) + Index(s) * size;
+  };
+  const auto load_tile = [&](const T* p) __attribute__((always_inline)) {
+    unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::load(p + x * W); });
+  };
+
+  std::uint32_t top = t.entries;
+  for (const Step* s = t.step; s != t.end; ++s) {
+    switch (s->start) {
+      case Step::Start::zero: unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::zero(); }); break;
+      case Step::Start::negative_zero: unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::splat(T(-0.0)); }); break;
+      case Step::Start::seed: load_tile(t.seed); break;
+      case Step::Start::pop: load_tile(entry(--top)); break;
+      case Step::Start::resume: break;
+    }
+
+    std::conditional_t<strided, StridedRows<T, MR>, PackedRows<T, MR>> a(t, *s);
+    const T* b = t.b + Index(s->first) * t.b_k;
+    const Index b_step = Index(s->stride) * t.b_k;
+    const auto load_b = [&](auto v) __attribute__((always_inline)) {
+      if constexpr (!strided) return V::load(b + v * W);
+      else if constexpr (v == NV - 1) return V::load_masked(b + v * W, last);
+      else return V::loadu(b + v * W);
+    };
+    // One value of k: the shorter side of the tile stays in registers, the other is streamed.
+    const auto rank1 = [&](auto multiply_add) __attribute__((always_inline)) {
+      if constexpr (MR > NV) {
+        Reg bv[NV];
+        unroll<NV>([&](auto v) __attribute__((always_inline)) { bv[v] = load_b(v); });
+        unroll<MR>([&](auto i) __attribute__((always_inline)) {
+          const Reg ai = V::broadcast(a.template row<i>());
+          unroll<NV>([&](auto v) __attribute__((always_inline)) { acc[i * NV + v] = multiply_add(acc[i * NV + v], ai, bv[v]); });
+        });
+      } else {
+        Reg ai[MR];
+        unroll<MR>([&](auto i) __attribute__((always_inline)) { ai[i] = V::broadcast(a.template row<i>()); });
+        unroll<NV>([&](auto v) __attribute__((always_inline)) {
+          const Reg bv = load_b(v);
+          unroll<MR>([&](auto i) __attribute__((always_inline)) { acc[i * NV + v] = multiply_add(acc[i * NV + v], ai[i], bv); });
+        });
+      }
+      if constexpr (strided && NV >= 4) unroll<NV * W * int(sizeof(T)) / 64>([&](auto l) { V::prefetch(b + NV * W + l * (64 / int(sizeof(T)))); });
+      a.advance();
+      b += b_step;
+    };
+    if (s->mul) {
+      for (std::uint32_t n = s->length; n != 0; --n) rank1([](Reg c, Reg x, Reg y) __attribute__((always_inline)) { return V::unfused(c, x, y); });
+    } else {
+      for (std::uint32_t n = s->length; n != 0; --n) rank1([](Reg c, Reg x, Reg y) __attribute__((always_inline)) { return V::fused(c, x, y); });
+    }
+
+    for (std::uint32_t n = s->merges; n != 0; --n) {
+      const T* p = entry(--top);
+      unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::add(V::load(p + x * W), acc[x]); });
+    }
+    if (s->push) {
+      T* p = entry(top++);
+      unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { V::store(p + x * W, acc[x]); });
+    }
+  }
+
+  if (t.c == nullptr) return;
+  unroll<MR>([&](auto i) __attribute__((always_inline)) {
+    if (i < t.rows) {
+      T* c = t.c + i * t.c_row;
+      unroll<NV - 1>([&](auto v) __attribute__((always_inline)) { V::storeu(c + v * W, acc[i * NV + v]); });
+      V::store_masked(c + (NV - 1) * W, last, acc[i * NV + NV - 1]);
+    }
+  });
+}
+
+// Panels. V provides transpose(Reg (&)[W]) and store_first(T*, Reg, n): the first n values.
+template <class V>
+void transpose_panel(const typename V::T* x, Index lane, int lanes, Index k_count, const std::uint32_t* positions,
+                     typename V::T* panel, int width) {
+  constexpr int W = V::W;
+  const auto at = [&](Index k) { return panel + (positions != nullptr ? Index(positions[k]) : k) * width; };
+  for (int l0 = 0; l0 < width; l0 += W) {
+    const int have = lanes - l0 < W ? lanes - l0 : W;
+    const int want = width - l0 < W ? width - l0 : W;
+    const typename V::T* rows = x + l0 * lane;
+    Index k = 0;
+    for (; k + W <= k_count && have > 0; k += W) {
+      typename V::Reg r[W];
+      if (have == W) {
+        unroll<W>([&](auto i) __attribute__((always_inline)) { r[i] = V::loadu(rows + i * lane + k); });
+      } else {
+        unroll<W>([&](auto i) __attribute__((always_inline)) { r[i] = i < have ? V::loadu(rows + i * lane + k) : V::zero(); });
+      }
+      V::transpose(r);
+      if (want == W) {
+        unroll<W>([&](auto i) __attribute__((always_inline)) { V::storeu(at(k + i) + l0, r[i]); });
+      } else {
+        unroll<W>([&](auto i) __attribute__((always_inline)) { V::store_first(at(k + i) + l0, r[i], want); });
+      }
+    }
+    for (; k < k_count; ++k) {
+      typename V::T* to = at(k) + l0;
+      for (int l = 0; l < want; ++l) to[l] = l < have ? rows[l * lane + k] : typename V::T(0);
+    }
+  }
+}
+
+template <class V>
+void copy_panel(const typename V::T* x, Index k_stride, int lanes, Index k_count, const std::uint32_t* positions,
+                typename V::T* panel, int width) {
+  constexpr int W = V::W;
+  for (Index k = 0; k < k_count; ++k) {
+    const typename V::T* from = x + k * k_stride;
+    typename V::T* to = panel + (positions != nullptr ? Index(positions[k]) : k) * width;
+    int l = 0;
+    for (; l + W <= lanes; l += W) V::storeu(to + l, V::loadu(from + l));
+    if (l < width) {
+      const int want = width - l;
+      if (l < lanes) {
+        V::store_first(to + l, V::load_masked(from + l, V::mask(lanes - l)), want < W ? want : W);
+        l += W;
+      }
+      for (; l < width; ++l) to[l] = 0;
+    }
+  }
+}
+
+// entries[r] for r = 1, 2, ...: the smallest kernel of the list (ascending) that has r rows.
+template <class V, int NV, bool strided, int... MR>
+constexpr void fill(TileKernel<typename V::T>* entries) {
+  int r = 1;
+  (
+      [&] {
+        for (; r <= MR; ++r) entries[r] = tile<V, MR, NV, strided>;
+      }(),
+      ...);
+}
+
+}  // namespace
+}  // namespace samebits::cpu
