@@ -22,7 +22,7 @@ struct Step {
     pop,     // the top of the stack: a chain that was cut between two blocks of K
   };
   std::uint32_t first = 0;   // the chain reads k = first, first + stride, ...
-  std::uint32_t stride = 1;
+  std::int32_t stride = 1;
   std::uint32_t length = 0;
   std::uint32_t merges = 0;  // afterwards, this many times: tile = pop() + tile
   Start start = Start::zero;

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops around the kernels. Two ways through: packed (A and B copied into panels in the order of the program) and strided
+// (A in place, B in place or copied), for small and for thin products. Neither changes a bit: the steps are the same.
+#include "cpu/product.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cpu/blocking.h"
+#include "cpu/pool.h"
+#include "cpu/registry.h"
+#include "cpu/schedule.h"
+#include "cpu/workspace.h"
+#include "reference/float_environment.h"
+#include "reference/reference.h"
+
+namespace samebits::cpu {
+namespace {
+
+Index round_up(Index x, Index unit) { return (x + unit - 1) / unit * unit; }
+Index ceil_div(Index x, Index y) { return (x + y - 1) / y; }
+
+template <class T>
+MatrixView<T> block(MatrixView<T> x, Index i, Index j, Index rows, Index cols) {
+  return {x.data + i * x.row_stride + j * x.col_stride, rows, cols, x.row_stride, x.col_stride};
+}
+
+template <class T>
+Call<T> part(const Call<T>& call, Index i, Index j, Index rows, Index cols) {
+  Call<T> p = call;
+  p.a = block(call.a, i, 0, rows, call.a.cols);
+  p.b = block(call.b, 0, j, call.b.rows, cols);
+  p.c = block(call.c, i, j, rows, cols);
+  if (call.bias.data != nullptr) p.bias = block(call.bias, i, j, rows, cols);
+  return p;
+}
+
+// C^T = B^T A^T: products are commutative, so the bits are the same.
+template <class T>
+Call<T> transposed(const Call<T>& call) {
+  return {call.alpha, call.beta, call.b.transposed(), call.a.transposed(), call.c.transposed(), call.bias.transposed()};
+}
+
+// The leaf that starts the first chain of a tree in its own order: the chain that epilogue(c=seed) begins from C.
+std::uint32_t first_leaf(const Tree& tree) {
+  std::uint32_t node = tree.root;
+  while (tree.nodes[node].items.front().is_node()) node = tree.nodes[node].items.front().node;
+  return tree.ks[tree.nodes[node].items.front().begin];
+}
+
+// T: type of the matrices. S: type in which the kernels compute (double for wide programs).
+template <class T, class S>
+class KernelProduct final : public Product<T> {
+ public:
+  KernelProduct(const Order& order, const Tree& tree, Index k, const std::string& isa)
+      : input_(order.input()), epilogue_(order.epilogue()), out_(order.out()) {
+    program_ = compile(tree);
+    const Node& root = tree.nodes[tree.root];
+    one_piece_ = std::ranges::none_of(root.items, [](const Item& x) { return x.is_node(); });
+    wide_root_ = root.wide && sizeof(T) == sizeof(float);
+    if (epilogue_.c == Epilogue::C::seed) seed_program(first_leaf(tree));
+    mul_ = tree.main_op() == Op::mul;
+    std::string_view chosen = isa;
+    if (isa.empty() && mul_) chosen = blocking().mul_isa;
+    set_ = &kernel_set<S>(chosen);
+    narrow_ = set_->isa == std::string_view("avx512") ? &kernel_set<S>("avx2") : set_;
+    if (!isa.empty()) narrow_ = set_;
+
+    if (!program_.identity) {
+      positions_.resize(program_.k);
+      for (std::uint32_t p = 0; p < program_.k; ++p) positions_[program_.permutation[p]] = p;
+    }
+    const auto kc = static_cast<std::uint32_t>(std::min<Index>(blocking().k_bytes / Index(sizeof(S)), k));
+    packed_ = make_schedule(program_, kc, true);
+    in_place_ = constant_strides(program_);
+    if (in_place_) {
+      strided_ = make_schedule(program_, program_.k, false);
+      stream_ = make_schedule(program_, stream_kc, false);
+    }
+  }
+
+  bool can_run(T alpha, T beta) const override {
+    const bool scaled = alpha != 1 && epilogue_.alpha != Epilogue::Alpha::a, has_c = beta != 0;
+    if (has_c && epilogue_.c == Epilogue::C::seed) return !scaled;
+    const bool by_piece =
+        (scaled && epilogue_.alpha == Epilogue::Alpha::block) || (has_c && epilogue_.c == Epilogue::C::first);
+    return !by_piece || (one_piece_ && !wide_root_);
+  }
+
+  std::string kernel() const override {
+    return fmt::format("{}gemm_{}_{}x{}_{}", sizeof(S) == 4 ? 's' : 'd', set_->isa, set_->rows, set_->columns(),
+                       mul_ ? "mul" : "fma");
+  }
+
+  void run(const Call<T>& given, int threads) const override {
+    Call<T> call = given;
+    // Strides that no element uses.
+    if (call.c.rows == 1) call.c.row_stride = call.c.cols;
+    if (call.c.cols == 1) call.c.col_stride = call.b.col_stride = 1;
+    if (call.c.rows == 1) call.a.row_stride = 1;
+    Way way = choose(call);
+    if (way.transpose) call = transposed(call);
+
+    const Index m = call.c.rows, n = call.c.cols;
+    if (threads > 1) {
+      const auto wanted = static_cast<Index>(double(m) * double(n) * double(call.a.cols) / double(blocking().thread_work));
+      threads = static_cast<int>(std::clamp<Index>(wanted, 1, threads));
+    }
+    if (threads == 1) return rectangle(call, way);
+    // A grid of nearly equal rectangles, as square as the count allows.
+    const Index unit_m = way.packed ? set_->rows : 1, unit_n = set_->columns();
+    const Index tiles_m = ceil_div(m, unit_m), tiles_n = ceil_div(n, unit_n);
+    Index grid_m = 1, best = -1;
+    for (Index g = 1; g <= threads; ++g) {
+      if (threads % g != 0 || g > tiles_m || threads / g > tiles_n) continue;
+      const Index longest = ceil_div(tiles_m, g) * unit_m * ceil_div(tiles_n, threads / g) * unit_n;
+      const Index edge = ceil_div(m, g) + ceil_div(n, threads / g);
+      const Index cost = longest * 64 + edge;
+      if (best < 0 || cost < best) best = cost, grid_m = g;
+    }
+    if (best < 0) return rectangle(call, way);
+    const Index grid_n = threads / grid_m;
+    parallel(threads, [&](int i) {
+      const FloatEnvironment environment;
+      const Index gi = i / grid_n, gj = i % grid_n;
+      const Index i0 = std::min(m, gi * tiles_m / grid_m * unit_m), i1 = std::min(m, (gi + 1) * tiles_m / grid_m * unit_m);
+      const Index j0 = std::min(n, gj * tiles_n / grid_n * unit_n), j1 = std::min(n, (gj + 1) * tiles_n / grid_n * unit_n);
+      if (i0 < i1 && j0 < j1) rectangle(part(call, i0, j0, i1 - i0, j1 - j0), way);
+    });
+  }
+
+ private:
+  static constexpr std::uint32_t stream_kc = 256;
+
+  struct Way {
+    bool transpose = false;
+    bool packed = true;   // else strided
+    bool copy_b = false;  // strided: B is copied to panels
+  };
+
+  // What the epilogue needs beyond storing the tile.
+  bool plain(const Call<T>& call, T alpha) const {
+    return alpha == 1 && call.beta == 0 && call.bias.data == nullptr && out_ == Format::none && std::is_same_v<T, S>;
+  }
+  bool scales_a(const Call<T>& call) const { return epilogue_.alpha == Epilogue::Alpha::a && call.alpha != 1; }
+
+  void seed_program(std::uint32_t leaf) {
+    for (Run& run : program_.runs)
+      if (run.length > 0 && program_.permutation[run.begin] == leaf && run.start != Run::Start::resume) run.start = Run::Start::c;
+  }
+
+  // ---- which way ----------------------------------------------------------------------------------------------------------
+
+  Way choose(const Call<T>& call) const {
+    const Index m = call.c.rows, n = call.c.cols, k = call.a.cols;
+    const bool a_columns = call.a.row_stride == 1, b_rows = call.b.col_stride == 1;  // contiguous along m, along n
+    const bool c_columns = call.c.col_stride != 1 && call.c.row_stride == 1;
+    const Blocking& sizes = blocking();
+    const bool can_stride = in_place_ && std::is_same_v<T, S> && input_.format == Format::none && !scales_a(call);
+    Way way;
+    if (can_stride && (std::min(m, n) <= sizes.skinny || double(m) * double(n) * double(k) <= double(sizes.in_place_work))) {
+      way.packed = false;
+      if (std::min(m, n) <= sizes.skinny && std::max(m, n) > 2 * sizes.skinny) {
+        // The large operand is read in place: as rows of vectors if it has such, else by broadcasts.
+        way.transpose = m <= n ? !b_rows : a_columns;
+      } else {
+        way.transpose = !b_rows && a_columns;
+      }
+      way.copy_b = way.transpose ? !a_columns : !b_rows;
+      return way;
+    }
+    way.transpose = c_columns;
+    return way;
+  }
+
+  void rectangle(const Call<T>& call, const Way& way) const {
+    if (way.packed) return packed(call);
+    strided(call, way.copy_b);
+  }
+
+  // ---- tiles --------------------------------------------------------------------------------------------------------------
+
+  // From a tile (row stride ld) to C.
+  void finish(const Call<T>& call, T alpha, const S* tile, Index ld, Index i0, Index j0, Index rows, Index cols) const {
+    const bool has_c = call.beta != 0 && epilogue_.c != Epilogue::C::seed;
+    for (Index i = 0; i < rows; ++i) {
+      T* c = &call.c(i0 + i, j0);
+      const T* bias = call.bias.data != nullptr ? &call.bias(i0 + i, j0) : nullptr;
+      for (Index j = 0; j < cols; ++j, c += call.c.col_stride) {
+        T t = static_cast<T>(tile[i * ld + j]);
+        if (has_c) {
+          const T old = call.beta == 1 ? *c : call.beta * *c;
+          if (epilogue_.fused) t = std::fma(alpha, t, old);
+          else t = (alpha == 1 ? t : alpha * t) + old;
+        } else if (alpha != 1) {
+          t = alpha * t;
+        }
+        if (bias != nullptr) t = t + bias[j * call.bias.col_stride];
+        if (out_ != Format::none) t = reference::round_to(out_, Rounding::rne, t);
+        *c = t;
+      }
+    }
+  }
+
+  // round(beta*C), what epilogue(c=seed) starts from; +0 where beta is 0.
+  void fill_seed(const Call<T>& call, S* seed, Index ld, Index i0, Index j0, Index rows, Index cols) const {
+    for (Index i = 0; i < rows; ++i)
+      for (Index j = 0; j < ld; ++j) {
+        S x = 0;
+        if (j < cols && call.beta != 0) x = call.beta == 1 ? call.c(i0 + i, j0 + j) : call.beta * call.c(i0 + i, j0 + j);
+        seed[i * ld + j] = x;
+      }
+  }
+
+  // Memory of the tiles: scratch for one tile, and what each tile of C keeps between blocks of K.
+  struct Tiles {
+    std::size_t scratch = 0, result = 0, seed = 0, kept = 0;
+    Index size = 0;
+    void add(Layout& layout, const Schedule& s, Index tile_size, Index count) {
+      size = tile_size;
+      scratch = layout.add<S>((s.depth + 1) * size);
+      result = layout.add<S>(size);
+      seed = layout.add<S>(size);
+      kept = layout.add<S>(static_cast<std::size_t>(s.kept_entries) * size * count);
+    }
+  };
+
+  // Runs one block of K of one tile, number `index` of the tiles of C.
+  void run_tile(const Call<T>& call, T alpha, bool direct, const Schedule& schedule, std::size_t b, TileKernel<S> kernel,
+                TileCall<S>& t, Index ld, const Tiles& tiles, std::byte* memory, Index index, Index i0, Index j0) const {
+    const Block& block = schedule.blocks[b];
+    const bool last = b + 1 == schedule.blocks.size();
+    const auto at = [&](std::size_t offset) { return reinterpret_cast<S*>(memory + offset); };
+    t.step = schedule.steps.data() + block.first_step;
+    t.end = t.step + block.steps;
+    t.entries = block.entries;
+    t.low_entries = schedule.kept_entries;
+    t.low = at(tiles.kept) + index * schedule.kept_entries * tiles.size;
+    // The kernel's entry s is s tiles of *its* size from here; entries below kept_entries are never looked for.
+    t.high = at(tiles.scratch);
+    if (block.seeded) {
+      t.seed = at(tiles.seed);
+      fill_seed(call, at(tiles.seed), ld, i0, j0, t.rows, t.cols);
+    }
+    t.c = nullptr;
+    if (last && direct) {
+      t.c = reinterpret_cast<S*>(&call.c(i0, j0));
+      t.c_row = call.c.row_stride;
+    } else if (last) {
+      t.c = at(tiles.result);
+      t.c_row = ld;
+    }
+    kernel(t);
+    if (last && !direct) finish(call, alpha, at(tiles.result), ld, i0, j0, t.rows, t.cols);
+  }
+
+  // ---- packed -------------------------------------------------------------------------------------------------------------
+
+  // One panel: `lanes` values (stride `lane`) for each of k_count k's (stride `step`) from x.
+  void pack(const T* x, Index lane, Index lanes, Index step, Index k_count, const std::uint32_t* positions, T scale, S* panel,
+            Index width) const {
+    if constexpr (std::is_same_v<T, S>) {
+      if (input_.format == Format::none && scale == 1) {
+        if (lane == 1) return set_->copy(x, step, int(lanes), k_count, positions, panel, int(width));
+        if (step == 1) return set_->transpose(x, lane, int(lanes), k_count, positions, panel, int(width));
+      }
+    }
+    for (Index k = 0; k < k_count; ++k) {
+      S* to = panel + (positions != nullptr ? Index(positions[k]) : k) * width;
+      for (Index l = 0; l < width; ++l) {
+        T value = l < lanes ? x[l * lane + k * step] : T(0);
+        if (input_.format != Format::none) value = reference::round_to(input_.format, input_.rounding, value);
+        to[l] = scale == 1 ? value : scale * value;
+      }
+    }
+  }
+
+  void packed(const Call<T>& call) const {
+    const Index m = call.c.rows, n = call.c.cols, k = call.a.cols;
+    const Index MR = set_->rows, NR = set_->columns();
+    const Schedule& schedule = packed_;
+    const Blocking& sizes = blocking();
+    const Index kc = std::min<Index>(k, std::max<Index>(2, sizes.k_bytes / Index(sizeof(S))));
+    const bool by_block = program_.identity;  // else a block needs k's from everywhere: B is packed at once
+    const Index nc = std::min(round_up(n, NR), std::max(NR, sizes.b_bytes / Index(sizeof(S)) / kc / NR * NR));
+    const Index mc = std::min(round_up(m, MR), std::max(MR, sizes.a_bytes / Index(sizeof(S)) / k / MR * MR));
+    const bool scaled = scales_a(call);
+    const T alpha = scaled ? T(1) : call.alpha;
+    const bool direct = plain(call, alpha) && call.c.col_stride == 1;
+
+    Layout layout;
+    Tiles tiles;
+    tiles.add(layout, schedule, MR * NR, schedule.kept_entries > 0 ? (mc / MR) * (nc / NR) : 0);
+    const Index b_rows = by_block ? kc : k;
+    const std::size_t a_at = layout.add<S>(mc * k), b_at = layout.add<S>(nc * b_rows);
+    std::byte* memory = Workspace::of_this_thread().get(layout.bytes());
+    S* const a_packed = reinterpret_cast<S*>(memory + a_at);
+    S* const b_packed = reinterpret_cast<S*>(memory + b_at);
+    const std::uint32_t* positions = positions_.empty() ? nullptr : positions_.data();
+
+    TileCall<S> t;
+    t.a_k = MR;
+    t.b_k = NR;
+    for (Index ic = 0; ic < m; ic += mc) {
+      const Index mb = std::min(mc, m - ic);
+      for (Index i = 0; i < mb; i += MR)
+        pack(&call.a(ic + i, 0), call.a.row_stride, std::min(MR, mb - i), call.a.col_stride, k, positions,
+             scaled ? call.alpha : T(1), a_packed + i * k, MR);
+      for (Index jc = 0; jc < n; jc += nc) {
+        const Index nb = std::min(nc, n - jc);
+        const auto pack_b = [&](Index from, Index count) {
+          for (Index j = 0; j < nb; j += NR)
+            pack(&call.b(from, jc + j), call.b.col_stride, std::min(NR, nb - j), call.b.row_stride, count, positions, T(1),
+                 b_packed + j * count, NR);
+        };
+        if (!by_block) pack_b(0, k);
+        for (std::size_t b = 0; b < schedule.blocks.size(); ++b) {
+          const Index begin = schedule.blocks[b].begin, depth = Index(schedule.blocks[b].end) - begin;
+          if (by_block) pack_b(begin, depth);
+          for (Index i = 0; i < mb; i += MR) {
+            t.rows = int(std::min(MR, mb - i));
+            t.a = a_packed + i * k + begin * MR;
+            for (Index j = 0; j < nb; j += NR) {
+              t.cols = int(std::min(NR, nb - j));
+              t.b = by_block ? b_packed + j * depth : b_packed + j * k + begin * NR;
+              const Index v = ceil_div(t.cols, set_->width);
+              run_tile(call, alpha, direct, schedule, b, set_->packed[v][t.rows], t, v * set_->width, tiles, memory,
+                       (i / MR) * (nc / NR) + j / NR, ic + i, jc + j);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  // ---- strided ------------------------------------------------------------------------------------------------------------
+
+  // Rows that the strided kernel of v vectors can take, 0 if there is none.
+  static int most_rows(const KernelSet<S>& set, int v) {
+    int r = 0;
+    while (r < KernelSet<S>::max_rows && set.strided[v][r + 1] != nullptr) ++r;
+    return r;
+  }
+
+  void strided(const Call<T>& call, bool copy_b) const {
+    if constexpr (!std::is_same_v<T, S>) {
+      throw Error(Code::internal, "strided kernels do not convert");
+    } else {
+      const Index m = call.c.rows, n = call.c.cols, k = call.a.cols;
+      const KernelSet<S>& set = n <= narrow_->width ? *narrow_ : *set_;
+      const int W = set.width;
+      // Few rows: wider tiles, so that enough chains are in flight and rows of B are read in long pieces.
+      int v = n <= W ? 1 : 2;
+      for (int wide : {8, 4})
+        if (ceil_div(n, W) >= wide && most_rows(set, wide) >= m) {
+          v = wide;
+          break;
+        }
+      const Index width = v * W;
+      const Index row_tiles = ceil_div(m, most_rows(set, v)), col_tiles = ceil_div(n, width) + 2;  // a remainder takes up to 3
+      const bool stream = !copy_b && n > width && double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
+      const Schedule& schedule = stream ? stream_ : strided_;
+      const bool direct = plain(call, call.alpha) && call.c.col_stride == 1;
+
+      Layout layout;
+      Tiles tiles;
+      tiles.add(layout, schedule, KernelSet<S>::max_rows * width, schedule.kept_entries > 0 ? row_tiles * col_tiles : 0);
+      const std::size_t b_at = layout.add<S>(copy_b ? round_up(n, width) * k : 0);
+      std::byte* memory = Workspace::of_this_thread().get(layout.bytes());
+      S* const b_copy = reinterpret_cast<S*>(memory + b_at);
+      if (copy_b)
+        for (Index j = 0; j < n; j += width)
+          pack(&call.b(0, j), call.b.col_stride, std::min(width, n - j), call.b.row_stride, k, nullptr, T(1), b_copy + j * k, width);
+
+      TileCall<S> t;
+      t.a_row = call.a.row_stride;
+      t.a_k = call.a.col_stride;
+      t.b_k = copy_b ? width : call.b.row_stride;
+      const auto one = [&](std::size_t b, Index row_tile, Index col_tile, Index j, int vectors) {
+        // Rows are dealt in pairs, so that the tiles fit the even kernels.
+        const Index pairs = ceil_div(m, 2);
+        const Index i0 = row_tile * pairs / row_tiles * 2, i1 = std::min(m, (row_tile + 1) * pairs / row_tiles * 2);
+        t.rows = int(i1 - i0);
+        t.cols = int(std::min<Index>(Index(vectors) * W, n - j));
+        t.a = call.a.data + i0 * call.a.row_stride;
+        t.b = copy_b ? b_copy + j / width * width * k + j % width : call.b.data + j;
+        run_tile(call, call.alpha, direct, schedule, b, set.strided[vectors][t.rows], t, Index(vectors) * W, tiles, memory,
+                 row_tile * col_tiles + col_tile, i0, j);
+      };
+      const auto columns = [&](auto&& f) {
+        Index tile = 0;
+        for (Index j = 0; j < n; ++tile) {
+          int vectors = v;
+          while (Index(vectors - 1) * W >= n - j) vectors /= 2;
+          f(tile, j, vectors);
+          j += Index(vectors) * W;
+        }
+      };
+      for (std::size_t b = 0; b < schedule.blocks.size(); ++b) {
+        if (m > n) {
+          for (Index i = 0; i < row_tiles; ++i) columns([&](Index tile, Index j, int vectors) { one(b, i, tile, j, vectors); });
+        } else {
+          columns([&](Index tile, Index j, int vectors) {
+            for (Index i = 0; i < row_tiles; ++i) one(b, i, tile, j, vectors);
+          });
+        }
+      }
+    }
+  }
+
+  InputRounding input_;
+  Epilogue epilogue_;
+  Format out_;
+  Program program_;
+  std::vector<std::uint32_t> positions_;  // of each k; empty where the program keeps the natural order
+  bool one_piece_ = false, wide_root_ = false, mul_ = false, in_place_ = false;
+  const KernelSet<S>* set_ = nullptr;
+  const KernelSet<S>* narrow_ = nullptr;  // for results narrower than a vector
+  Schedule packed_, strided_, stream_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Product<T>> make_product(const Order& order, Index k, const std::string& isa) {
+  const Tree tree = order.tree(static_cast<std::size_t>(k));
+  if (!is_program(tree)) return nullptr;
+  const bool wide = sizeof(T) == sizeof(float) && tree.nodes[tree.root].wide;
+  if constexpr (std::is_same_v<T, float>) {
+    if (wide) return std::make_unique<KernelProduct<float, double>>(order, tree, k, isa);
+  }
+  return std::make_unique<KernelProduct<T, T>>(order, tree, k, isa);
+}
+template std::unique_ptr<Product<float>> make_product(const Order&, Index, const std::string&);
+template std::unique_ptr<Product<double>> make_product(const Order&, Index, const std::string&);
+
+}  // namespace samebits::cpu
