@@ -67,8 +67,8 @@ constexpr KernelSet<typename V::T> make_set() {
   s.isa = "portable", s.width = V::W, s.rows = 4, s.vectors = 2;
   fill<V, 1, false, 4>(s.packed[1]);
   fill<V, 2, false, 4>(s.packed[2]);
-  fill<V, 1, true, 1, 4>(s.strided[1]);
-  fill<V, 2, true, 1, 4>(s.strided[2]);
+  fill<V, 1, true, 1, 2, 4>(s.strided[1]);
+  fill<V, 2, true, 1, 2, 4>(s.strided[2]);
   s.transpose = transpose_panel<V>;
   s.copy = copy_panel<V>;
   return s;

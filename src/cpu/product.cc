@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "cpu/blocking.h"
 #include "cpu/pool.h"
@@ -54,12 +57,14 @@ std::uint32_t first_leaf(const Tree& tree) {
 template <class T, class S>
 class KernelProduct final : public Product<T> {
  public:
-  KernelProduct(const Order& order, const Tree& tree, Index k, const std::string& isa)
-      : input_(order.input()), epilogue_(order.epilogue()), out_(order.out()) {
-    program_ = compile(tree);
+  KernelProduct(const Order& order, const Tree& tree, Program program, const std::string& isa)
+      : input_(order.input()), epilogue_(order.epilogue()), out_(order.out()), program_(std::move(program)) {
+    const Index k = program_.k;
     const Node& root = tree.nodes[tree.root];
     one_piece_ = std::ranges::none_of(root.items, [](const Item& x) { return x.is_node(); });
-    wide_root_ = root.wide && sizeof(T) == sizeof(float);
+    wide_root_ = program_.wide && sizeof(T) == sizeof(float);
+    // By pieces, a C that comes last is not part of the pieces' sum.
+    fused_end_ = epilogue_.fused && !(epilogue_.alpha == Epilogue::Alpha::block && epilogue_.c == Epilogue::C::last);
     if (epilogue_.c == Epilogue::C::seed) seed_program(first_leaf(tree));
     mul_ = tree.main_op() == Op::mul;
     std::string_view chosen = isa;
@@ -83,6 +88,7 @@ class KernelProduct final : public Product<T> {
 
   bool can_run(T alpha, T beta) const override {
     const bool scaled = alpha != 1 && epilogue_.alpha != Epilogue::Alpha::a, has_c = beta != 0;
+    if (has_c && epilogue_.c != Epilogue::C::last && scaled && epilogue_.alpha == Epilogue::Alpha::end) return false;
     if (has_c && epilogue_.c == Epilogue::C::seed) return !scaled;
     const bool by_piece =
         (scaled && epilogue_.alpha == Epilogue::Alpha::block) || (has_c && epilogue_.c == Epilogue::C::first);
@@ -192,7 +198,7 @@ class KernelProduct final : public Product<T> {
         T t = static_cast<T>(tile[i * ld + j]);
         if (has_c) {
           const T old = call.beta == 1 ? *c : call.beta * *c;
-          if (epilogue_.fused) t = std::fma(alpha, t, old);
+          if (fused_end_) t = std::fma(alpha, t, old);
           else t = (alpha == 1 ? t : alpha * t) + old;
         } else if (alpha != 1) {
           t = alpha * t;
@@ -238,7 +244,6 @@ class KernelProduct final : public Product<T> {
     t.entries = block.entries;
     t.low_entries = schedule.kept_entries;
     t.low = at(tiles.kept) + index * schedule.kept_entries * tiles.size;
-    // The kernel's entry s is s tiles of *its* size from here; entries below kept_entries are never looked for.
     t.high = at(tiles.scratch);
     if (block.seeded) {
       t.seed = at(tiles.seed);
@@ -288,7 +293,7 @@ class KernelProduct final : public Product<T> {
     const Index mc = std::min(round_up(m, MR), std::max(MR, sizes.a_bytes / Index(sizeof(S)) / k / MR * MR));
     const bool scaled = scales_a(call);
     const T alpha = scaled ? T(1) : call.alpha;
-    const bool direct = plain(call, alpha) && call.c.col_stride == 1;
+    const bool direct = plain(call, alpha) && (call.c.col_stride == 1 || n == 1);
 
     Layout layout;
     Tiles tiles;
@@ -362,7 +367,7 @@ class KernelProduct final : public Product<T> {
       const Index row_tiles = ceil_div(m, most_rows(set, v)), col_tiles = ceil_div(n, width) + 2;  // a remainder takes up to 3
       const bool stream = !copy_b && n > width && double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
       const Schedule& schedule = stream ? stream_ : strided_;
-      const bool direct = plain(call, call.alpha) && call.c.col_stride == 1;
+      const bool direct = plain(call, call.alpha) && (call.c.col_stride == 1 || n == 1);
 
       Layout layout;
       Tiles tiles;
@@ -415,7 +420,7 @@ class KernelProduct final : public Product<T> {
   Format out_;
   Program program_;
   std::vector<std::uint32_t> positions_;  // of each k; empty where the program keeps the natural order
-  bool one_piece_ = false, wide_root_ = false, mul_ = false, in_place_ = false;
+  bool one_piece_ = false, wide_root_ = false, fused_end_ = false, mul_ = false, in_place_ = false;
   const KernelSet<S>* set_ = nullptr;
   const KernelSet<S>* narrow_ = nullptr;  // for results narrower than a vector
   Schedule packed_, strided_, stream_;
@@ -427,11 +432,11 @@ template <class T>
 std::unique_ptr<Product<T>> make_product(const Order& order, Index k, const std::string& isa) {
   const Tree tree = order.tree(static_cast<std::size_t>(k));
   if (!is_program(tree)) return nullptr;
-  const bool wide = sizeof(T) == sizeof(float) && tree.nodes[tree.root].wide;
+  Program program = compile(tree);
   if constexpr (std::is_same_v<T, float>) {
-    if (wide) return std::make_unique<KernelProduct<float, double>>(order, tree, k, isa);
+    if (program.wide) return std::make_unique<KernelProduct<float, double>>(order, tree, std::move(program), isa);
   }
-  return std::make_unique<KernelProduct<T, T>>(order, tree, k, isa);
+  return std::make_unique<KernelProduct<T, T>>(order, tree, std::move(program), isa);
 }
 template std::unique_ptr<Product<float>> make_product(const Order&, Index, const std::string&);
 template std::unique_ptr<Product<double>> make_product(const Order&, Index, const std::string&);

@@ -97,6 +97,7 @@ void tile(const TileCall<typename V::T>& t) {
     unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::load(p + x * W); });
   };
 
+  unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::zero(); });
   std::uint32_t top = t.entries;
   for (const Step* s = t.step; s != t.end; ++s) {
     switch (s->start) {
@@ -214,7 +215,8 @@ void copy_panel(const typename V::T* x, Index k_stride, int lanes, Index k_count
   }
 }
 
-// entries[r] for r = 1, 2, ...: the smallest kernel of the list (ascending) that has r rows.
+// entries[r] for r = 1, 2, ...: the smallest kernel of the list that has r rows. A strided kernel clamps its
+// last row only, so in its lists neighbours differ by at most 2.
 template <class V, int NV, bool strided, int... MR>
 constexpr void fill(TileKernel<typename V::T>* entries) {
   int r = 1;

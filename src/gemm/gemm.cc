@@ -3,28 +3,184 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "cpu/pool.h"
+#include "cpu/product.h"
+#include "cpu/registry.h"
 #include "gemm/arguments.h"
+#include "reference/float_environment.h"
 #include "reference/reference.h"
 
 namespace samebits {
 
+namespace {
+
+// The elements of C that have one plain order: rows x cols.
+template <class T>
+struct Part {
+  std::vector<Index> rows, cols;  // empty: all
+  Order order;
+  std::unique_ptr<cpu::Product<T>> product;  // null: the reference computes it
+  std::string kernel;
+};
+
+int thread_count(int requested) {
+  if (requested < 0) throw Error(Code::invalid_argument, fmt::format("{} threads", requested));
+  if (requested == 0) {
+    const char* text = std::getenv("SAMEBITS_NUM_THREADS");
+    if (text != nullptr) requested = std::atoi(text);
+  }
+  return std::clamp(requested, 1, 1024);
+}
+
+const char* why_reference(const Tree& tree) {
+  switch (tree.main_op()) {
+    case Op::mma: return "reference (mma)";
+    case Op::exact: return "reference (exact)";
+    default: return "reference (mixed precision)";
+  }
+}
+
+template <class T>
+Part<T> make_part(const Order& order, Index k, const std::string& isa) {
+  Part<T> part{{}, {}, order, nullptr, "reference"};
+  if (isa == "reference") return part;
+  part.product = cpu::make_product<T>(order, k, isa);
+  part.kernel = part.product ? part.product->kernel() : why_reference(order.tree(static_cast<std::size_t>(k)));
+  return part;
+}
+
+// Indices 0 .. n-1 in classes of those that the same regions contain.
+std::map<std::vector<bool>, std::vector<Index>> classes(const std::vector<Region>& regions, Range Region::*range, Index n) {
+  std::map<std::vector<bool>, std::vector<Index>> result;
+  std::vector<bool> in(regions.size());
+  for (Index i = 0; i < n; ++i) {
+    for (std::size_t r = 0; r < regions.size(); ++r) in[r] = (regions[r].*range).contains(i);
+    result[in].push_back(i);
+  }
+  return result;
+}
+
+template <class T>
+std::vector<Part<T>> make_parts(const Order& order, Index m, Index n, Index k, const std::string& isa) {
+  std::vector<Part<T>> parts;
+  if (!order.has_regions()) {
+    parts.push_back(make_part<T>(order, k, isa));
+    return parts;
+  }
+  const std::vector<Region> regions = order.regions();
+  const auto row_classes = classes(regions, &Region::rows, m), col_classes = classes(regions, &Region::cols, n);
+  for (const auto& [in_rows, rows] : row_classes) {
+    std::map<std::size_t, std::vector<Index>> cols_of;  // by region, the first that holds; regions.size() is the rest
+    for (const auto& [in_cols, cols] : col_classes) {
+      std::size_t r = 0;
+      while (r < regions.size() && !(in_rows[r] && in_cols[r])) ++r;
+      std::vector<Index>& all = cols_of[r];
+      all.insert(all.end(), cols.begin(), cols.end());
+    }
+    for (auto& [r, cols] : cols_of) {
+      std::ranges::sort(cols);
+      parts.push_back(make_part<T>(r < regions.size() ? regions[r].order : order.rest(), k, isa));
+      parts.back().rows = rows;
+      parts.back().cols = std::move(cols);
+    }
+  }
+  return parts;
+}
+
+// Rows `index` of x as a view, where they are evenly spaced.
+template <class T>
+std::optional<MatrixView<T>> spaced(MatrixView<T> x, const std::vector<Index>& index) {
+  const Index step = index.size() > 1 ? index[1] - index[0] : 1;
+  for (std::size_t i = 1; i < index.size(); ++i)
+    if (index[i] - index[i - 1] != step) return std::nullopt;
+  return MatrixView<T>{x.data + index[0] * x.row_stride, Index(index.size()), x.cols, x.row_stride * step, x.col_stride};
+}
+
+// Rows `index` of x; a copy in `storage` where they are not evenly spaced.
+template <class T>
+MatrixView<const T> select(MatrixView<const T> x, const std::vector<Index>& index, std::vector<T>& storage) {
+  if (const auto view = spaced(x, index)) return *view;
+  storage.resize(index.size() * x.cols);
+  for (std::size_t i = 0; i < index.size(); ++i)
+    for (Index j = 0; j < x.cols; ++j) storage[i * x.cols + j] = x(index[i], j);
+  return row_major<const T>(storage.data(), Index(index.size()), x.cols);
+}
+
+template <class T>
+void run_reference(const cpu::Call<T>& call, const Order& order, int threads) {
+  const Index m = call.c.rows;
+  const Bias<T> bias{call.bias.data, call.bias.col_stride};
+  cpu::parallel(static_cast<int>(std::min<Index>(threads, m)), [&](int i) {
+    const Index begin = m * i / std::min<Index>(threads, m), end = m * (i + 1) / std::min<Index>(threads, m);
+    MatrixView<const T> a = call.a;
+    MatrixView<T> c = call.c;
+    a.data += begin * a.row_stride, c.data += begin * c.row_stride;
+    a.rows = c.rows = end - begin;
+    reference::gemm(call.alpha, a, call.b, call.beta, c, order, bias);
+  });
+}
+
+template <class T>
+void run_part(const cpu::Call<T>& call, const Part<T>& part, int threads) {
+  if (part.product && call.alpha != 0 && call.a.cols != 0 && part.product->can_run(call.alpha, call.beta))
+    part.product->run(call, threads);
+  else
+    run_reference(call, part.order, threads);
+}
+
+// Gathers the rows and columns of a part, computes, and scatters.
+template <class T>
+void run_selected(const cpu::Call<T>& call, const Part<T>& part, int threads) {
+  std::vector<T> a_copy, b_copy, bias_copy, c_copy;
+  cpu::Call<T> sub = call;
+  sub.a = select(call.a, part.rows, a_copy);
+  sub.b = select(call.b.transposed(), part.cols, b_copy).transposed();
+  if (call.bias.data != nullptr) {
+    sub.bias = select(call.bias.transposed(), part.cols, bias_copy).transposed();
+    sub.bias.rows = Index(part.rows.size());
+  }
+  const auto rows = spaced(call.c, part.rows);
+  const auto view = rows ? spaced(rows->transposed(), part.cols) : std::nullopt;
+  if (view) {
+    sub.c = view->transposed();
+    return run_part(sub, part, threads);
+  }
+  c_copy.resize(part.rows.size() * part.cols.size());
+  sub.c = row_major(c_copy.data(), Index(part.rows.size()), Index(part.cols.size()));
+  const auto each = [&](auto&& f) {
+    for (Index i = 0; i < sub.c.rows; ++i)
+      for (Index j = 0; j < sub.c.cols; ++j) f(sub.c(i, j), call.c(part.rows[i], part.cols[j]));
+  };
+  if (call.beta != 0) each([](T& copy, T& c) { copy = c; });
+  run_part(sub, part, threads);
+  each([](T& copy, T& c) { c = copy; });
+}
+
+}  // namespace
+
 template <class T>
 struct Plan<T>::Impl {
-  Order order;
   Index m, n, k;
+  int threads;
+  std::vector<Part<T>> parts;
 };
 
 template <class T>
-Plan<T>::Plan(const Order& order, Index m, Index n, Index k, const Context& context)
-    : impl_(std::make_unique<Impl>(Impl{order, m, n, k})) {
+Plan<T>::Plan(const Order& order, Index m, Index n, Index k, const Context& context) {
   if (m < 0 || n < 0 || k < 0) throw Error(Code::invalid_argument, fmt::format("negative size in {} x {} x {}", m, n, k));
   if (k > Index{0xffffffff}) throw Error(Code::invalid_argument, fmt::format("k = {} exceeds 2^32 - 1", k));
-  if (!context.isa.empty() && context.isa != "reference")
-    throw Error(Code::unsupported, fmt::format("no kernels for isa \"{}\" in this build", context.isa));
   if (order.is_profile()) throw Error(Code::unsupported, "a profile is an order for one call: resolve it first");
   order.check_shape(m, n);
+  impl_ = std::make_unique<Impl>(
+      Impl{m, n, k, thread_count(context.threads), make_parts<T>(order, m, n, k, cpu::resolve_isa(context.isa))});
 }
 template <class T>
 Plan<T>::~Plan() = default;
@@ -35,16 +191,29 @@ Plan<T>& Plan<T>::operator=(Plan&&) noexcept = default;
 
 template <class T>
 void Plan<T>::run(T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c, Bias<T> bias) const {
+  const Impl& plan = *impl_;
   check_arguments(alpha, a, b, c, bias);
-  if (c.rows != impl_->m || c.cols != impl_->n || a.cols != impl_->k)
-    throw Error(Code::invalid_argument, fmt::format("the plan is for {} x {} x {}, not {} x {} x {}", impl_->m, impl_->n,
-                                                    impl_->k, c.rows, c.cols, a.cols));
-  reference::gemm(alpha, a, b, beta, c, impl_->order, bias);
+  if (c.rows != plan.m || c.cols != plan.n || a.cols != plan.k)
+    throw Error(Code::invalid_argument, fmt::format("the plan is for {} x {} x {}, not {} x {} x {}", plan.m, plan.n, plan.k,
+                                                    c.rows, c.cols, a.cols));
+  if (plan.m == 0 || plan.n == 0) return;
+  const FloatEnvironment environment;
+  const cpu::Call<T> call{alpha, beta, a, b, c, {bias.data, c.rows, c.cols, 0, bias.stride}};
+  for (const Part<T>& part : plan.parts) {
+    if (part.rows.empty()) run_part(call, part, plan.threads);
+    else run_selected(call, part, plan.threads);
+  }
 }
 
 template <class T>
 std::string Plan<T>::kernel() const {
-  return "reference";
+  std::string names;
+  for (const Part<T>& part : impl_->parts) {
+    if (names.find(part.kernel) != std::string::npos) continue;
+    if (!names.empty()) names += ", ";
+    names += part.kernel;
+  }
+  return names;
 }
 
 template class Plan<float>;
@@ -86,6 +255,16 @@ void gemm_batch(double alpha, MatrixView<const double> a, Index a_batch, MatrixV
   batch(alpha, a, a_batch, b, b_batch, beta, c, c_batch, count, order, context);
 }
 
-std::vector<KernelInfo> kernels() { return {{"reference", "reference", true, true}}; }
+std::vector<KernelInfo> kernels() {
+  std::vector<KernelInfo> list = {{"reference", "reference", true, true}};
+  for (const cpu::Isa& isa : cpu::isas())
+    for (const char* type : {"s", "d"})
+      for (const char* op : {"fma", "mul"}) {
+        const cpu::Tile tile = *type == 's' ? isa.f32 : isa.f64;
+        list.push_back({fmt::format("{}gemm_{}_{}x{}_{}", type, isa.name, tile.rows, tile.columns, op), std::string(isa.name),
+                        isa.built, isa.supported});
+      }
+  return list;
+}
 
 }  // namespace samebits

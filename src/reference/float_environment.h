@@ -14,8 +14,13 @@ namespace samebits {
 class FloatEnvironment {
  public:
 #if defined(__SSE2__)
-  FloatEnvironment() : saved_(_mm_getcsr()) { set(0x1f80); }
-  ~FloatEnvironment() { set(saved_); }
+  // Most callers have these settings already; writing the register costs as much as a small product.
+  FloatEnvironment() : saved_(_mm_getcsr()), changed_((saved_ & ~exception_flags) != standard) {
+    if (changed_) set(standard);
+  }
+  ~FloatEnvironment() {
+    if (changed_) set(saved_);
+  }
 #else
   FloatEnvironment() {
     std::fegetenv(&saved_);
@@ -34,7 +39,9 @@ class FloatEnvironment {
     _mm_setcsr(csr);
     asm volatile("" ::: "memory");
   }
+  static constexpr unsigned exception_flags = 0x3f, standard = 0x1f80;
   unsigned saved_;
+  bool changed_;
 #else
   std::fenv_t saved_;
 #endif
