@@ -119,7 +119,7 @@ constexpr KernelSet<typename V::T> make_set() {
   fill<V, 1, false, 2, 4, 6>(s.packed[1]);
   fill<V, 2, false, 2, 4, 6>(s.packed[2]);
   fill<V, 1, true, 1, 2, 4, 6, 8, 10, 12>(s.strided[1]);
-  fill<V, 2, true, 1, 2, 4, 5>(s.strided[2]);
+  fill<V, 2, true, 1, 2, 4>(s.strided[2]);
   fill<V, 4, true, 1, 2>(s.strided[4]);
   fill<V, 8, true, 1>(s.strided[8]);
   s.transpose = transpose_panel<V>;

@@ -182,7 +182,7 @@ class KernelProduct final : public Product<T> {
   }
 
   void rectangle(const Call<T>& call, const Way& way) const {
-    if (way.packed) return packed(call);
+    if (way.packed) return packed(call, way.transpose);
     strided(call, way.copy_b);
   }
 
@@ -282,7 +282,8 @@ class KernelProduct final : public Product<T> {
     }
   }
 
-  void packed(const Call<T>& call) const {
+  // `transpose`: the caller's A is call.b.
+  void packed(const Call<T>& call, bool transpose) const {
     const Index m = call.c.rows, n = call.c.cols, k = call.a.cols;
     const Index MR = set_->rows, NR = set_->columns();
     const Schedule& schedule = packed_;
@@ -312,13 +313,13 @@ class KernelProduct final : public Product<T> {
       const Index mb = std::min(mc, m - ic);
       for (Index i = 0; i < mb; i += MR)
         pack(&call.a(ic + i, 0), call.a.row_stride, std::min(MR, mb - i), call.a.col_stride, k, positions,
-             scaled ? call.alpha : T(1), a_packed + i * k, MR);
+             scaled && !transpose ? call.alpha : T(1), a_packed + i * k, MR);
       for (Index jc = 0; jc < n; jc += nc) {
         const Index nb = std::min(nc, n - jc);
         const auto pack_b = [&](Index from, Index count) {
           for (Index j = 0; j < nb; j += NR)
-            pack(&call.b(from, jc + j), call.b.col_stride, std::min(NR, nb - j), call.b.row_stride, count, positions, T(1),
-                 b_packed + j * count, NR);
+            pack(&call.b(from, jc + j), call.b.col_stride, std::min(NR, nb - j), call.b.row_stride, count, positions,
+                 scaled && transpose ? call.alpha : T(1), b_packed + j * count, NR);
         };
         if (!by_block) pack_b(0, k);
         for (std::size_t b = 0; b < schedule.blocks.size(); ++b) {
@@ -364,7 +365,7 @@ class KernelProduct final : public Product<T> {
           break;
         }
       const Index width = v * W;
-      const Index row_tiles = ceil_div(m, most_rows(set, v)), col_tiles = ceil_div(n, width) + 2;  // a remainder takes up to 3
+      const Index row_tiles = m <= most_rows(set, v) ? 1 : ceil_div(ceil_div(m, 2), most_rows(set, v) / 2), col_tiles = ceil_div(n, width) + 2;  // a remainder takes up to 3
       const bool stream = !copy_b && n > width && double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
       const Schedule& schedule = stream ? stream_ : strided_;
       const bool direct = plain(call, call.alpha) && (call.c.col_stride == 1 || n == 1);

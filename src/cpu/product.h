@@ -31,7 +31,7 @@ class Product {
   virtual std::string kernel() const = 0;
 };
 
-// `isa` as resolve_isa gives it. Null where the tree of this order is not a program.
+// `isa` as resolve_isa gives it; k > 0. Null where the tree of this order is not a program.
 template <class T>
 std::unique_ptr<Product<T>> make_product(const Order& order, Index k, const std::string& isa);
 

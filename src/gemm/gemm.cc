@@ -52,6 +52,10 @@ template <class T>
 Part<T> make_part(const Order& order, Index k, const std::string& isa) {
   Part<T> part{{}, {}, order, nullptr, "reference"};
   if (isa == "reference") return part;
+  if (k == 0) {
+    part.kernel = "reference (no products)";
+    return part;
+  }
   part.product = cpu::make_product<T>(order, k, isa);
   part.kernel = part.product ? part.product->kernel() : why_reference(order.tree(static_cast<std::size_t>(k)));
   return part;
