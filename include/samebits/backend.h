@@ -2,6 +2,7 @@
 // Anything that multiplies matrices: ours, a BLAS, ONNX Runtime, another program.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,15 +39,28 @@ class Backend {
   virtual void multiply(const BackendCall<double>& call) = 0;
 };
 
-// "samebits", "samebits(order=..., isa=...)", "openblas", "cblas:PATH", "onednn:PATH", "onnxruntime:PATH", "eigen", "naive",
-// "cuda", "cublas", "cublaslt", "command:PROGRAM {a} {b} {c}". Throws Error(backend) with the reason when not available.
+// Specification: NAME, NAME:ARGUMENT, options in parentheses behind the name or the argument.
+//   samebits(order=ORDER, isa=ISA)     this library
+//   naive(op=mul|fma)                  three loops, one accumulator
+//   openblas, onednn[:PATH], eigen     found on this machine, or compiled in
+//   cblas:PATH(prefix=scipy_, suffix=64_, int=64, style=cblas|fortran)   any BLAS by its path
+//   onnxruntime:PATH(node=matmul|gemm, optimize=0..99)
+//   cuda, cublas, cublaslt
+//   command:PROGRAM {a} {b} {c}        or command(timeout=SECONDS):...; reads .npy files, writes one
+// openblas and cblas take entry=gemm|gemv|dot|numpy; numpy picks one by shape as NumPy does.
+// Throws Error(syntax) for a bad specification, Error(backend) with the reason when the backend is not available.
 std::unique_ptr<Backend> open_backend(const std::string& specification);
+
+// A backend from functions, for tests and for your own product; an empty function means the type is not supported.
+std::unique_ptr<Backend> make_backend(std::string name, std::function<void(const BackendCall<float>&)> f32,
+                                      std::function<void(const BackendCall<double>&)> f64 = {});
 
 struct BackendInfo {
   std::string name;
   bool available = false;
-  std::string detail;  // version and core, or "not available: why"
+  std::string detail;  // version, core and threads, or "not available: why"
 };
+// Every backend that needs no argument, and how to write the others.
 std::vector<BackendInfo> backends();
 
 }  // namespace samebits
