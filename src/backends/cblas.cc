@@ -11,7 +11,7 @@
 #include "backends/library.h"
 #include "samebits/error.h"
 
-namespace samebits::backends {
+namespace samebits::adapters {
 namespace {
 
 constexpr int row_major_order = 101, col_major_order = 102, no_trans = 111, trans = 112;
@@ -228,4 +228,4 @@ std::unique_ptr<Backend> open_openblas(const Specification& s) {
       s, Library({"libopenblas.so.0", "libopenblas.so", "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0"}));
 }
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

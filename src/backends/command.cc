@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -15,12 +16,12 @@
 #include <vector>
 
 #include "backends/entries.h"
-#include "backends/npy.h"
+#include "io/npy.h"
 #include "samebits/error.h"
 
 extern char** environ;
 
-namespace samebits::backends {
+namespace samebits::adapters {
 namespace {
 
 class TemporaryDirectory {
@@ -69,16 +70,16 @@ std::string last_lines(const std::string& path) {
 // Runs `line` in a shell that leads a process group of its own; the whole group is gone when this returns.
 void run_program(const std::string& line, const std::string& log, int threads, double limit_seconds) {
   std::vector<std::string> variables;
-  for (char** v = environ; *v != nullptr; ++v) variables.emplace_back(*v);
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
     variables.push_back(fmt::format("{}={}", name, threads));
-  std::vector<char*> environment;
-  // Later entries win in no shell: drop the caller's own.
-  for (auto& v : variables) {
-    const auto name = v.substr(0, v.find('=') + 1);
-    std::erase_if(environment, [&](const char* e) { return std::strncmp(e, name.c_str(), name.size()) == 0; });
-    environment.push_back(v.data());
+  const auto own = variables.size();
+  for (char** v = environ; *v != nullptr; ++v) {
+    const std::string entry = *v;
+    const auto same = [&](const std::string& x) { return x.compare(0, x.find('='), entry, 0, entry.find('=')) == 0; };
+    if (std::none_of(variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(own), same)) variables.push_back(entry);
   }
+  std::vector<char*> environment;
+  for (auto& v : variables) environment.push_back(v.data());
   environment.push_back(nullptr);
   std::string shell = "/bin/sh", flag = "-c", text = line;
   char* const arguments[] = {shell.data(), flag.data(), text.data(), nullptr};
@@ -147,18 +148,45 @@ class Command final : public TypedBackend<Command> {
     const TemporaryDirectory directory;
     const auto a = directory.file("a.npy"), b = directory.file("b.npy"), c = directory.file("c.npy");
     // A stored transposed becomes a Fortran-ordered file of the m x k matrix, which NumPy loads as that view.
-    write_npy(a, x.a, x.m, x.k, x.lda, x.trans_a);
-    write_npy(b, x.b, x.k, x.n, x.ldb, x.trans_b);
+    write(a, x.a, x.m, x.k, x.lda, x.trans_a);
+    write(b, x.b, x.k, x.n, x.ldb, x.trans_b);
     auto line = replaced(replaced(replaced(program_, "{a}", quoted(a)), "{b}", quoted(b)), "{c}", quoted(c));
     line = replaced(line, "{threads}", std::to_string(x.threads));
     const auto log = directory.file("log");
     run_program(line, log, x.threads, limit_);
     if (!std::filesystem::exists(c))
       throw Error(Code::backend, fmt::format("\"{}\" ended well but wrote no {{c}}{}", program_, last_lines(log)));
-    read_npy(c, "what \"" + program_ + "\" wrote", x.c, x.m, x.n, x.ldc);
+    read(c, x);
   }
 
  private:
+  template <class T>
+  static void write(const std::string& path, const T* data, Index rows, Index cols, Index ld, bool transposed) {
+    const auto stored = transposed ? row_major(data, cols, rows, ld).transposed() : row_major(data, rows, cols, ld);
+    auto array = io::from_matrix(stored);
+    array.fortran = transposed;
+    io::write_npy(path, array);
+  }
+
+  template <class T>
+  void read(const std::string& path, const BackendCall<T>& x) const {
+    io::Array c;
+    try {
+      c = io::read_npy(path);
+    } catch (const Error& e) {
+      throw Error(Code::backend, fmt::format("\"{}\" wrote a file that cannot be read: {}", program_, e.what()));
+    }
+    if (c.dtype() != dtype_of<T> || c.shape != std::vector<Index>{x.m, x.n})
+      throw Error(Code::backend, fmt::format("\"{}\" wrote {} of shape {}; expected {} of shape ({}, {})", program_,
+                                             io::name(c.stored), c.shape_text(),
+                                             io::name(sizeof(T) == 4 ? io::Stored::f32 : io::Stored::f64), x.m, x.n));
+    for (Index i = 0; i < x.m; ++i)
+      for (Index j = 0; j < x.n; ++j) {
+        const auto at = static_cast<std::size_t>(i * x.n + j);
+        x.c[i * x.ldc + j] = sizeof(T) == 4 ? static_cast<T>(c.f32[at]) : static_cast<T>(c.f64[at]);
+      }
+  }
+
   std::string name_, program_;
   double limit_ = 60;
 };
@@ -167,4 +195,4 @@ class Command final : public TypedBackend<Command> {
 
 std::unique_ptr<Backend> open_command(const Specification& s) { return std::make_unique<Command>(s); }
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #endif
 
-namespace samebits::backends {
+namespace samebits::adapters {
 
 #ifdef SAMEBITS_HAVE_EIGEN
 namespace {
@@ -77,4 +77,4 @@ std::unique_ptr<Backend> open_eigen(const Specification&) {
 }
 #endif
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

@@ -7,7 +7,7 @@
 #include "backends/specification.h"
 #include "samebits/backend.h"
 
-namespace samebits::backends {
+namespace samebits::adapters {
 
 std::unique_ptr<Backend> open_samebits(const Specification&);
 std::unique_ptr<Backend> open_naive(const Specification&);
@@ -26,4 +26,4 @@ class TypedBackend : public Backend {
   void multiply(const BackendCall<double>& call) override { static_cast<Self*>(this)->run(call); }
 };
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

@@ -7,7 +7,7 @@
 
 #include "samebits/error.h"
 
-namespace samebits::backends {
+namespace samebits::adapters {
 
 Library::Library(const std::vector<std::string>& names) {
   std::string reasons;
@@ -33,4 +33,4 @@ void* Library::required(const std::string& symbol) const {
   throw Error(Code::backend, fmt::format("{} has no symbol {}", path_, symbol));
 }
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

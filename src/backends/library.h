@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace samebits::backends {
+namespace samebits::adapters {
 
 class Library {
  public:
@@ -33,4 +33,4 @@ class Library {
   std::string path_;
 };
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

@@ -4,7 +4,7 @@
 
 #include "backends/entries.h"
 
-namespace samebits::backends {
+namespace samebits::adapters {
 namespace {
 
 class Naive final : public TypedBackend<Naive> {
@@ -38,4 +38,4 @@ class Naive final : public TypedBackend<Naive> {
 
 std::unique_ptr<Backend> open_naive(const Specification& s) { return std::make_unique<Naive>(s); }
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

@@ -6,7 +6,7 @@
 #include "backends/library.h"
 #include "samebits/error.h"
 
-namespace samebits::backends {
+namespace samebits::adapters {
 namespace {
 
 struct Version {  // dnnl_version_t, the part that all versions share
@@ -60,4 +60,4 @@ std::unique_ptr<Backend> open_onednn(const Specification& s) {
   return std::make_unique<OneDnn>(s, Library({"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"}));
 }
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <initializer_list>
 
-namespace samebits::backends {
+namespace samebits::adapters {
 namespace {
 
 // The three wire types of protobuf that ONNX needs here. Field numbers below are those of onnx.proto.
@@ -87,4 +87,4 @@ std::string onnx_model(const OnnxModel& x) {
   return model.text();
 }
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

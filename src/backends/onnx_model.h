@@ -6,7 +6,7 @@
 
 #include "samebits/matrix.h"
 
-namespace samebits::backends {
+namespace samebits::adapters {
 
 struct OnnxModel {
   DType dtype = DType::f32;
@@ -20,4 +20,4 @@ struct OnnxModel {
 // Inputs "a", then "b" and "c" where they exist; output "y".
 std::string onnx_model(const OnnxModel& model);
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

@@ -13,7 +13,7 @@
 #include "backends/onnx_model.h"
 #include "samebits/error.h"
 
-namespace samebits::backends {
+namespace samebits::adapters {
 namespace {
 
 struct Status;  // opaque types of the C API
@@ -215,4 +215,4 @@ std::unique_ptr<Backend> open_onnxruntime(const Specification& s) {
   return std::make_unique<OnnxRuntime>(s, Library({s.argument}));
 }
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

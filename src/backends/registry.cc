@@ -12,7 +12,7 @@
 #endif
 
 namespace samebits {
-namespace backends {
+namespace adapters {
 namespace {
 
 struct Entry {
@@ -66,12 +66,12 @@ class FunctionBackend final : public Backend {
 };
 
 }  // namespace
-}  // namespace backends
+}  // namespace adapters
 
 std::unique_ptr<Backend> open_backend(const std::string& text) {
-  const auto specification = backends::parse_specification(text);
+  const auto specification = adapters::parse_specification(text);
   std::string names;
-  for (const auto& entry : backends::entries) {
+  for (const auto& entry : adapters::entries) {
     if (specification.name != entry.name) {
       names += (names.empty() ? "" : ", ") + std::string(entry.name);
       continue;
@@ -88,18 +88,18 @@ std::unique_ptr<Backend> open_backend(const std::string& text) {
 
 std::unique_ptr<Backend> make_backend(std::string name, std::function<void(const BackendCall<float>&)> f32,
                                       std::function<void(const BackendCall<double>&)> f64) {
-  return std::make_unique<backends::FunctionBackend>(std::move(name), std::move(f32), std::move(f64));
+  return std::make_unique<adapters::FunctionBackend>(std::move(name), std::move(f32), std::move(f64));
 }
 
 std::vector<BackendInfo> backends() {
   std::vector<BackendInfo> list;
-  for (const auto& entry : backends::entries) {
+  for (const auto& entry : adapters::entries) {
     if (entry.usage != nullptr) {
       list.push_back({entry.name, true, entry.usage});
       continue;
     }
     try {
-      list.push_back({entry.name, true, entry.open(backends::parse_specification(entry.name))->description()});
+      list.push_back({entry.name, true, entry.open(adapters::parse_specification(entry.name))->description()});
     } catch (const std::exception& e) {
       list.push_back({entry.name, false, std::string("not available: ") + e.what()});
     }

@@ -7,7 +7,7 @@
 #include "backends/entries.h"
 #include "samebits/gemm.h"
 
-namespace samebits::backends {
+namespace samebits::adapters {
 namespace {
 
 class Samebits final : public TypedBackend<Samebits> {
@@ -39,4 +39,4 @@ class Samebits final : public TypedBackend<Samebits> {
 
 std::unique_ptr<Backend> open_samebits(const Specification& s) { return std::make_unique<Samebits>(s); }
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

@@ -7,7 +7,7 @@
 
 #include "samebits/error.h"
 
-namespace samebits::backends {
+namespace samebits::adapters {
 namespace {
 
 std::string trim(std::string_view s) {
@@ -121,4 +121,4 @@ void Specification::only(std::string_view known) const {
   }
 }
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace samebits::backends {
+namespace samebits::adapters {
 
 struct Specification {
   std::string text;      // as given
@@ -24,4 +24,4 @@ struct Specification {
 
 Specification parse_specification(const std::string& text);
 
-}  // namespace samebits::backends
+}  // namespace samebits::adapters

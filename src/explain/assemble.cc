@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/assemble.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace samebits::explain {
+namespace {
+
+// An accumulator as it grows: leaves and finished sums, in the order they are joined.
+struct Part {
+  bool is_sum = false;
+  std::uint32_t index = 0;  // leaf, or accumulator
+  Op op = Op::fma;
+  std::uint32_t block = 0;  // mma: leaves of one block have the same number, counted in its accumulator
+};
+struct Accumulator {
+  std::vector<Part> parts;
+  bool wide = false;
+  std::uint32_t blocks = 0;
+};
+
+// Children first.
+std::vector<std::uint32_t> post_order(const Structure& s) {
+  std::vector<std::uint32_t> out, stack{s.root};
+  while (!stack.empty()) {
+    out.push_back(stack.back());
+    stack.pop_back();
+    const auto& children = s.nodes[out.back()].children;
+    stack.insert(stack.end(), children.begin(), children.end());
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::uint32_t> smallest_leaves(const Structure& s) {
+  std::vector<std::uint32_t> least(s.nodes.size(), 0xffffffffu);
+  for (const auto i : post_order(s)) {
+    if (s.nodes[i].is_leaf()) least[i] = s.nodes[i].leaf;
+    for (const auto c : s.nodes[i].children) least[i] = std::min(least[i], least[c]);
+  }
+  return least;
+}
+
+std::vector<NodePair> pairs(const Structure& s, bool (*wanted)(const Structure&, const Structure::Node&)) {
+  const auto least = smallest_leaves(s);
+  std::vector<NodePair> out;
+  for (const auto i : post_order(s)) {
+    const auto& n = s.nodes[i];
+    if (!n.is_leaf() && wanted(s, n)) out.push_back({i, make_pair_of(least[n.children[0]], least[n.children[1]])});
+  }
+  return out;
+}
+
+class Emitter {
+ public:
+  Emitter(const std::vector<Accumulator>& accumulators, unsigned block, unsigned fraction, bool negative)
+      : accumulators_(accumulators), block_(block), fraction_(fraction), negative_(negative) {}
+
+  // Leaves in textual order, nodes after their children.
+  std::uint32_t emit(std::uint32_t index, Tree* tree) const {
+    const auto& accumulator = accumulators_[index];
+    Node node;
+    node.wide = accumulator.wide;
+    node.start_negative = negative_;
+    for (const auto& part : accumulator.parts) {
+      if (part.is_sum) {
+        Item item;
+        item.node = emit(part.index, tree);
+        node.items.push_back(item);
+        continue;
+      }
+      const auto position = static_cast<std::uint32_t>(tree->ks.size());
+      tree->ks.push_back(part.index);
+      if (!node.items.empty()) {
+        auto& last = node.items.back();
+        if (!last.is_node() && last.op == part.op && last.begin + last.count == position) {
+          ++last.count;
+          continue;
+        }
+      }
+      Item item;
+      item.begin = position;
+      item.count = 1;
+      item.op = part.op;
+      if (part.op == Op::mma) {
+        item.block = static_cast<std::uint16_t>(block_);
+        item.fraction = static_cast<std::uint16_t>(fraction_);
+        item.residue = residue(accumulator);
+      }
+      node.items.push_back(item);
+    }
+    tree->nodes.push_back(std::move(node));
+    return static_cast<std::uint32_t>(tree->nodes.size() - 1);
+  }
+
+  // Length of a first block that is short though others follow.
+  std::uint32_t residue(const Accumulator& accumulator) const {
+    std::uint32_t first = 0, all = 0;
+    for (const auto& part : accumulator.parts) {
+      if (part.is_sum) continue;
+      ++all;
+      if (part.block == 0) ++first;
+    }
+    return all > first && first < block_ ? first : 0;
+  }
+
+  // Blocks can be written when all but the first and the last are full, and only one of these two is short.
+  bool regular(const Accumulator& accumulator) const {
+    std::vector<std::uint32_t> sizes(accumulator.blocks, 0);
+    for (const auto& part : accumulator.parts)
+      if (!part.is_sum && part.op == Op::mma) ++sizes[part.block];
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const bool edge = i == 0 || i + 1 == sizes.size();
+      if (sizes[i] != block_ && !edge) return false;
+    }
+    return sizes.size() < 2 || sizes.front() == block_ || sizes.back() == block_;
+  }
+
+ private:
+  const std::vector<Accumulator>& accumulators_;
+  unsigned block_, fraction_;
+  bool negative_;
+};
+
+}  // namespace
+
+std::vector<NodePair> join_pairs(const Structure& s) {
+  return pairs(s, [](const Structure& all, const Structure::Node& n) {
+    return n.children.size() == 2 && (all.nodes[n.children[0]].is_leaf() || all.nodes[n.children[1]].is_leaf());
+  });
+}
+
+std::vector<NodePair> width_pairs(const Structure& s) {
+  return pairs(s, [](const Structure&, const Structure::Node& n) { return n.size > 2; });
+}
+
+Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction, bool products_exact, bool negative_start) {
+  Assembly out;
+  const auto least = smallest_leaves(s);
+  const auto order = post_order(s);
+
+  // Wide nodes. A sum of two looks the same in both masks: it is as wide as its parent.
+  std::vector<char> wide(s.nodes.size(), 0);
+  bool any_wide = false;
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    const auto& n = s.nodes[*it];
+    if (n.is_leaf()) continue;
+    if (n.size > 2) {
+      const auto pair = make_pair_of(least[n.children[0]], least[n.children[1]]);
+      const auto big = answers.levels.find(pair), small = answers.small_levels.find(pair);
+      if (small != answers.small_levels.end()) wide[*it] = big == answers.levels.end() ? small->second != n.size : small->second != big->second;
+    }
+    any_wide |= wide[*it] != 0;
+    for (const auto c : n.children)
+      if (s.nodes[c].size == 2) wide[c] = wide[*it];
+  }
+  std::vector<char> rounded_product;
+  for (const auto& [pair, rounded] : answers.products) {
+    if (rounded == 0) continue;
+    const auto leaf = second_of(pair);
+    if (rounded_product.size() <= leaf) rounded_product.resize(leaf + 1, 0);
+    rounded_product[leaf] = 1;
+  }
+
+  unsigned block = 0;
+  for (const auto& n : s.nodes) {
+    if (n.children.size() <= 2) continue;
+    unsigned leaves = 0, sums = 0;
+    for (const auto c : n.children) s.nodes[c].is_leaf() ? ++leaves : ++sums;
+    if (sums > 1) {
+      out.why_not = fmt::format("{} sums and {} products are added at once, which no order of the language does", sums, leaves);
+      return out;
+    }
+    block = std::max(block, leaves);
+  }
+  if (block > 0)  // a lone short block is filled up: take the hardware's sizes
+    for (unsigned size : {4u, 8u, 16u, 32u})
+      if (s.nodes[s.root].size <= size && block == s.nodes[s.root].size) {
+        block = size;
+        break;
+      }
+  out.block = block;
+
+  bool any_fused = products_exact;
+  for (const auto& [pair, join] : answers.joins) any_fused |= join != 0;
+
+  std::vector<Accumulator> accumulators;
+  std::vector<std::uint32_t> of(s.nodes.size(), 0);  // accumulator of a finished node
+  const auto make = [&](bool is_wide) {
+    accumulators.push_back({{}, is_wide, 0});
+    return static_cast<std::uint32_t>(accumulators.size() - 1);
+  };
+  const auto leaf_part = [&](std::uint32_t node, bool is_wide) {
+    const auto k = s.nodes[node].leaf;
+    Part part{false, k, any_fused || any_wide ? Op::fma : Op::mul, 0};
+    if (is_wide) part.op = k < rounded_product.size() && rounded_product[k] ? Op::mul_f32 : Op::fma;
+    return part;
+  };
+  // The accumulator of `node`, ready to be continued at this width.
+  const auto continued = [&](std::uint32_t node, bool is_wide) {
+    if (!s.nodes[node].is_leaf() && accumulators[of[node]].wide == is_wide) return of[node];
+    const auto fresh = make(is_wide);
+    accumulators[fresh].parts.push_back(s.nodes[node].is_leaf() ? leaf_part(node, is_wide) : Part{true, of[node], Op::fma, 0});
+    return fresh;
+  };
+  const auto finished = [&](std::uint32_t node) {
+    if (!s.nodes[node].is_leaf()) return of[node];
+    const auto fresh = make(false);
+    accumulators[fresh].parts.push_back(leaf_part(node, false));
+    return fresh;
+  };
+
+  for (const auto i : order) {
+    const auto& n = s.nodes[i];
+    if (n.is_leaf()) continue;
+    std::uint32_t x = n.children[0], y = n.children[1];
+    if (least[x] > least[y]) std::swap(x, y);
+    const bool x_leaf = s.nodes[x].is_leaf(), y_leaf = s.nodes[y].is_leaf();
+    if (block > 0 && (n.children.size() > 2 || (x_leaf != y_leaf))) {  // a fused block, perhaps of one product
+      std::uint32_t sum = Item::no_node;
+      std::vector<std::uint32_t> leaves;
+      for (const auto c : n.children) s.nodes[c].is_leaf() ? leaves.push_back(s.nodes[c].leaf) : void(sum = c);
+      const auto a = sum == Item::no_node ? make(false) : of[sum];
+      std::sort(leaves.begin(), leaves.end());
+      for (const auto k : leaves) accumulators[a].parts.push_back({false, k, Op::mma, accumulators[a].blocks});
+      ++accumulators[a].blocks;
+      of[i] = a;
+      continue;
+    }
+    const bool w = wide[i] != 0;
+    if (!x_leaf && !y_leaf) {
+      of[i] = continued(x, w);
+      accumulators[of[i]].parts.push_back({true, of[y], Op::fma, 0});
+      continue;
+    }
+    const auto pair = make_pair_of(least[x], least[y]);
+    const auto answer = answers.joins.find(pair);
+    int join = answer == answers.joins.end() ? 0 : answer->second;
+    if (products_exact || w) join = x_leaf && !y_leaf ? -1 : 1;  // which of the two is joined does not matter then
+    // y is least[y]'s side, the larger: +1 joins it, -1 joins x's leaf onto y.
+    if (join > 0 && y_leaf) {
+      of[i] = continued(x, w);
+      accumulators[of[i]].parts.push_back(leaf_part(y, w));
+    } else if (join < 0 && x_leaf) {
+      of[i] = continued(y, w);
+      accumulators[of[i]].parts.push_back(leaf_part(x, w));
+    } else if (join == 0 && !any_fused) {  // mul: a bare leaf and a finished product are the same
+      if (!y_leaf) std::swap(x, y);
+      of[i] = continued(x, w);
+      accumulators[of[i]].parts.push_back(leaf_part(y, w));
+    } else {
+      of[i] = continued(x, w);
+      const auto other = finished(y);
+      accumulators[of[i]].parts.push_back({true, other, Op::fma, 0});
+    }
+  }
+
+  Tree tree;
+  tree.k = s.nodes[s.root].size;
+  const auto root = s.nodes[s.root].is_leaf() ? finished(s.root) : of[s.root];
+  const Emitter emitter(accumulators, block, fraction, negative_start);
+  if (block > 0) {
+    for (const auto& a : accumulators)
+      if (!emitter.regular(a)) {
+        out.why_not = "products are added in fused blocks of unequal sizes";
+        return out;
+      }
+  }
+  tree.root = emitter.emit(root, &tree);
+  out.tree = std::move(tree);
+  return out;
+}
+
+}  // namespace samebits::explain

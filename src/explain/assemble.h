@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what was asked about a class of elements to its tree.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "explain/structure.h"
+#include "samebits/tree.h"
+
+namespace samebits::explain {
+
+struct Answers {
+  Levels levels;                             // L(i, j)
+  std::unordered_map<Pair, int> joins;       // +1: the larger leaf is joined by fma, -1: the smaller one, 0: neither
+  Levels small_levels;                       // L(i, j) as a smaller mask shows it: differs where the sum is wider
+  std::unordered_map<Pair, int> products;    // (i, j): 1 when the product of j is rounded to float though its sum is double
+};
+
+// A pair of leaves below different children of a node, where an answer tells about this node.
+struct NodePair {
+  std::uint32_t node;
+  Pair pair;
+};
+// Nodes that have a leaf as a child: how does it join?
+std::vector<NodePair> join_pairs(const Structure& s);
+// All nodes of three leaves and more.
+std::vector<NodePair> width_pairs(const Structure& s);
+
+struct Assembly {
+  std::optional<Tree> tree;
+  std::string why_not;       // when there is no tree
+  unsigned block = 0;        // products in a fused block, 0: none
+};
+// `fraction`: kept bits of fused blocks, from the witness. `products_exact`: inputs are rounded so far that fma and mul are one.
+// `negative_start`: accumulators start from -0.
+Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction, bool products_exact, bool negative_start);
+
+}  // namespace samebits::explain

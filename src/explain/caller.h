@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a backend with buffers that stay where they are: the same addresses, strides and options every time.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "samebits/backend.h"
+#include "samebits/error.h"
+#include "samebits/probe.h"
+
+namespace samebits::explain {
+
+// n values whose address is `offset` bytes past a multiple of 64.
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(std::size_t n, unsigned offset, T value) : storage_(n + 128 / sizeof(T), value) {
+    const auto address = reinterpret_cast<std::uintptr_t>(storage_.data());
+    const auto shift = (64 - address % 64 + offset % 64) % 64;
+    data_ = storage_.data() + shift / sizeof(T);
+  }
+  T* data() const { return data_; }
+
+ private:
+  std::vector<T> storage_;
+  T* data_ = nullptr;
+};
+
+template <class T>
+class Caller {
+ public:
+  Caller(Backend& backend, const ProbeCall& p, Index max_calls = std::numeric_limits<Index>::max())
+      : backend_(backend), p_(p), max_calls_(max_calls) {
+    x_.m = p.m, x_.n = p.n, x_.k = p.k;
+    x_.trans_a = p.trans_a, x_.trans_b = p.trans_b;
+    x_.threads = p.threads, x_.constant_b = p.constant_b;
+    x_.lda = (p.trans_a ? p.m : p.k) + p.a_gap;
+    x_.ldb = (p.trans_b ? p.k : p.n) + p.b_gap;
+    x_.ldc = p.n + p.c_gap;
+    a_ = {static_cast<std::size_t>((p.trans_a ? p.k : p.m) * x_.lda), p.a_offset, T(0)};
+    b_ = {static_cast<std::size_t>((p.trans_b ? p.n : p.k) * x_.ldb), p.b_offset, T(0)};
+    c_ = {static_cast<std::size_t>(p.m * x_.ldc), p.c_offset, T(0)};
+    x_.a = a_.data(), x_.b = b_.data(), x_.c = c_.data();
+  }
+
+  T& a(Index i, Index k) const { return a_.data()[p_.trans_a ? k * x_.lda + i : i * x_.lda + k]; }
+  T& b(Index k, Index j) const { return b_.data()[p_.trans_b ? j * x_.ldb + k : k * x_.ldb + j]; }
+  T& c(Index i, Index j) const { return c_.data()[i * x_.ldc + j]; }
+  void fill_a(T v) const {
+    for (Index i = 0; i < p_.m; ++i)
+      for (Index k = 0; k < p_.k; ++k) a(i, k) = v;
+  }
+  void fill_b(T v) const {
+    for (Index k = 0; k < p_.k; ++k)
+      for (Index j = 0; j < p_.n; ++j) b(k, j) = v;
+  }
+  // N(0,1), the same values for the same seed whatever the storage.
+  void fill_random(std::uint64_t seed) const {
+    std::mt19937_64 engine(seed);
+    std::normal_distribution<double> normal;
+    for (Index i = 0; i < p_.m; ++i)
+      for (Index k = 0; k < p_.k; ++k) a(i, k) = static_cast<T>(normal(engine));
+    for (Index k = 0; k < p_.k; ++k)
+      for (Index j = 0; j < p_.n; ++j) b(k, j) = static_cast<T>(normal(engine));
+  }
+
+  // C starts as NaN unless beta reads it.
+  void run(T alpha = 1, T beta = 0) {
+    if (++calls_ > max_calls_)
+      throw Error(Code::backend, backend_.name() + ": the order was not found within " + std::to_string(max_calls_) + " calls");
+    if (beta == 0)
+      for (Index i = 0; i < p_.m; ++i)
+        for (Index j = 0; j < p_.n; ++j) c(i, j) = std::numeric_limits<T>::quiet_NaN();
+    x_.alpha = alpha, x_.beta = beta;
+    backend_.multiply(x_);
+  }
+  std::vector<T> result() const {
+    std::vector<T> out;
+    for (Index i = 0; i < p_.m; ++i) out.insert(out.end(), &c(i, 0), &c(i, 0) + p_.n);
+    return out;
+  }
+  Index calls() const { return calls_; }
+
+ private:
+  Backend& backend_;
+  ProbeCall p_;
+  Index max_calls_;
+  BackendCall<T> x_;
+  Buffer<T> a_, b_, c_;
+  Index calls_ = 0;
+};
+
+}  // namespace samebits::explain
