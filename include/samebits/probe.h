@@ -10,7 +10,7 @@
 #include "samebits/backend.h"
 #include "samebits/order.h"
 
-namespace samebits {
+namespace [[gnu::visibility("default")]] samebits {
 
 // The call whose order is wanted. Libraries choose by all of these.
 struct ProbeCall {

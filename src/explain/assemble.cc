@@ -149,8 +149,8 @@ Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction,
     if (n.is_leaf()) continue;
     if (n.size > 2) {
       const auto pair = make_pair_of(least[n.children[0]], least[n.children[1]]);
-      const auto big = answers.levels.find(pair), small = answers.small_levels.find(pair);
-      if (small != answers.small_levels.end()) wide[*it] = big == answers.levels.end() ? small->second != n.size : small->second != big->second;
+      const auto small = answers.small_levels.find(pair);
+      wide[*it] = small != answers.small_levels.end() && small->second != n.size;
     }
     any_wide |= wide[*it] != 0;
     for (const auto c : n.children)

@@ -80,6 +80,8 @@ class Caller {
     x_.alpha = alpha, x_.beta = beta;
     backend_.multiply(x_);
   }
+  // Element i of C in row order.
+  T result_at(std::size_t i) const { return c(static_cast<Index>(i) / p_.n, static_cast<Index>(i) % p_.n); }
   std::vector<T> result() const {
     std::vector<T> out;
     for (Index i = 0; i < p_.m; ++i) out.insert(out.end(), &c(i, 0), &c(i, 0) + p_.n);
