@@ -143,8 +143,8 @@ Order parse_profile(Scanner& in) {
   };
   if (in.accept('(') && !in.accept(')')) {
     do {
-      const std::size_t key_column = in.position();
       std::string key(in.word());
+      const std::size_t key_column = in.position() - key.size();
       if (key.empty() || !in.accept('=')) unknown();
       for (const auto& [other, value] : node->keys)
         if (other == key) in.fail_at(key_column, fmt::format("'{}' is given twice", key));

@@ -16,6 +16,7 @@ class Chunks final : public Stage {
   enum Balance { none, half, unit } balance = none;
   std::uint64_t unroll = 0;  // balance=unit: U
   std::uint64_t max = 0;     // 0: none
+  std::uint64_t rest = 0;    // 0: none
   enum Short { last, first, second } short_piece = last;
   bool alternate = false;
   Fold fold;
@@ -26,6 +27,7 @@ class Chunks final : public Stage {
     if (balance == half) call.option("balance", "half");
     if (balance == unit) call.option("balance", unroll);
     if (max) call.option("max", max);
+    if (rest) call.option("rest", rest);
     if (short_piece != last) call.option("short", short_piece == first ? "first" : "second");
     if (alternate) call.option("join", "alternate");
     if (!fold.is_left()) call.option("fold", fold.text());
@@ -38,6 +40,7 @@ class Chunks final : public Stage {
     if (balance == half) s += " (the last two halved)";
     if (balance == unit) s += fmt::format(" (the last two balanced in units of {})", unroll);
     if (max) s += fmt::format(" (a rest of at most {} is one chunk)", max);
+    if (rest) s += fmt::format(" (a rest in chunks of {})", rest);
     if (short_piece != last) s += short_piece == first ? " (the short one first)" : " (the short one second)";
     return s + (alternate ? ", every other one joined leaf by leaf" : ", " + fold.describe());
   }
@@ -54,7 +57,7 @@ class Chunks final : public Stage {
     std::vector<std::size_t> pieces;
     for (std::size_t r = n; r > 0; r -= pieces.back()) {
       if (max ? r <= max : r <= q) {
-        pieces.push_back(r);
+        pieces.push_back(rest && r < q ? std::min<std::size_t>(rest, r) : r);
       } else if (balance != none && r < 2 * q) {
         pieces.push_back(balance == half ? (r + 1) / 2 : std::min(r, (r / 2 + unroll - 1) / unroll * unroll));
         if (r > pieces.back()) pieces.push_back(r - pieces.back());
@@ -104,8 +107,8 @@ std::shared_ptr<const Stage> parse(Scanner& in, const Left&) {
   }
   const bool list = chunks->sizes.size() > 1;
   if (!options) return in.expect(')'), chunks;
-  for (Options o(in, {"balance=", "max=", "short=", "join=", "fold="}, true); o.next();) {
-    if (list && o.index() < 3) in.fail_at(o.column(), "a list of pieces takes join= and fold= only");
+  for (Options o(in, {"balance=", "max=", "rest=", "short=", "join=", "fold="}, true); o.next();) {
+    if (list && o.index() < 4) in.fail_at(o.column(), "a list of pieces takes join= and fold= only");
     if (o.index() == 0) {
       chunks->balance = in.at_digit() ? Chunks::unit : Chunks::half;
       if (in.at_digit()) {
@@ -116,15 +119,18 @@ std::shared_ptr<const Stage> parse(Scanner& in, const Left&) {
     } else if (o.index() == 1) {
       chunks->max = in.number(chunks->sizes[0], max_k);
     } else if (o.index() == 2) {
+      chunks->rest = in.number(1, chunks->sizes[0]);
+    } else if (o.index() == 3) {
       constexpr Chunks::Short places[] = {Chunks::first, Chunks::second, Chunks::last};
       chunks->short_piece = places[in.choose({"first", "second", "last"})];
-    } else if (o.index() == 3) {
+    } else if (o.index() == 4) {
       in.choose({"alternate"});
       chunks->alternate = true;
     } else {
       chunks->fold.parse(in, list ? chunks->sizes.size() : 0);
     }
-    if (o.seen(0) + o.seen(1) + o.seen(2) > 1) in.fail_at(o.column(), "only one of balance=, max= and short= can be given");
+    if (o.seen(0) + o.seen(1) + o.seen(2) + o.seen(3) > 1)
+      in.fail_at(o.column(), "only one of balance=, max=, rest= and short= can be given");
     if (chunks->alternate && !chunks->fold.is_left())
       in.fail_at(o.column(), "join=alternate adds from left to right: no other fold");
   }
@@ -133,7 +139,7 @@ std::shared_ptr<const Stage> parse(Scanner& in, const Left&) {
 
 constexpr StageWord words[] = {
     {"chunks", Rank::cut, parse,
-     "chunks(Q | Q0,Q1,..., balance=U|half, max=M, short=first|second|last, join=alternate, "
+     "chunks(Q | Q0,Q1,..., balance=U|half, max=M, rest=R, short=first|second|last, join=alternate, "
      "fold=left|halves|pairs|hadd|tree(...))",
      "consecutive pieces of Q leaves, the last one short; or a list of piece sizes"},
 };

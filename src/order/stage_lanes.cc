@@ -17,8 +17,8 @@ constexpr std::string_view tail_op_names[] = {"", "fma", "mul", "f64mul"};
 class Lanes final : public Stage {
  public:
   std::uint64_t lanes = 1, width = 1;
-  std::uint64_t step = 0;  // 0: lanes * width
-  std::uint64_t head = 0, head_lane = 0;
+  std::uint64_t step = 0;                                 // 0: lanes * width
+  std::uint64_t head = 0, head_lane = 0, head_lanes = 1;  // head leaf i starts lane head_lane + i mod head_lanes
   Fold fold;
   Tail tail = in_lanes;
   TailOp tail_op = same;
@@ -29,7 +29,7 @@ class Lanes final : public Stage {
     call.number(lanes);
     if (width != 1) call.option("width", width);
     if (step) call.option("step", step);
-    if (head) call.option("head", fmt::format("{}@{}", head, head_lane));
+    if (head) call.option("head", fmt::format("{}@{}", head, head_in()));
     call.option("fold", fold.text()).option("tail", tail_names[tail]);
     if (tail_op != same) call.option("tailop", tail_op_names[tail_op]);
     return call.str();
@@ -38,7 +38,7 @@ class Lanes final : public Stage {
   std::string describe() const override {
     std::string s = fmt::format("{} lanes", lanes);
     if (width != 1) s += fmt::format(" of {} neighbours", width);
-    if (head) s += fmt::format(", the first {} leaves in lane {}", head, head_lane);
+    if (head) s += fmt::format(", the first {} leaves in lane {}", head, head_in());
     constexpr std::string_view where[] = {"the tail in its lanes", "the tail joined after the fold",
                                           "the tail as a sum of its own, last", "the tail on lane 0",
                                           "the first leaves as a sum of their own"};
@@ -46,6 +46,10 @@ class Lanes final : public Stage {
     if (tail_op == f64mul) return s + ", in double";
     if (tail_op != same) s += fmt::format(" by {}", tail_op_names[tail_op]);
     return s;
+  }
+
+  std::string head_in() const {
+    return head_lanes == 1 ? std::to_string(head_lane) : fmt::format("{}..{}", head_lane, head_lane + head_lanes - 1);
   }
 
   std::uint32_t build(Builder& builder, Ks ks, Stages rest) const override {
@@ -75,8 +79,8 @@ class Lanes final : public Stage {
     if (tail == at_first && in_tail) result.items.push_back(node_item(tail_sum()));
 
     std::vector<std::vector<std::uint32_t>> lists(std::min<std::size_t>(lanes, (ks.size() + width - 1) / width));
-    if (head && lists.size() <= head_lane) lists.resize(head_lane + 1);
-    if (head) lists[head_lane].assign(peel.begin(), peel.end());
+    if (head) lists.resize(std::max<std::size_t>(lists.size(), head_lane + head_lanes));
+    for (std::size_t i = 0; i < peel.size(); ++i) lists[head_lane + i % head_lanes].push_back(peel[i]);
     for (std::size_t p = 0; p < body.size(); ++p) lists[p / width % lanes].push_back(body[p]);
     std::vector<std::vector<std::uint32_t>> more(lists.size());  // tail leaves by lane
     if (tail == in_lanes)
@@ -116,6 +120,7 @@ std::shared_ptr<const Stage> parse(Scanner& in, const Left& left) {
       lanes->head = in.number(1, max_k);
       in.expect('@');
       lanes->head_lane = in.number(0, lanes->lanes - 1);
+      if (in.accept("..")) lanes->head_lanes = in.number(lanes->head_lane, lanes->lanes - 1) - lanes->head_lane + 1;
     }
     if (o.index() == 3) lanes->fold.parse(in, lanes->lanes);
     if (o.index() == 4) lanes->tail = static_cast<Tail>(in.choose({"lanes", "chain", "sum", "lane0", "first"}));
@@ -135,9 +140,10 @@ std::shared_ptr<const Stage> parse(Scanner& in, const Left& left) {
 
 constexpr StageWord words[] = {
     {"lanes", Rank::cut, parse,
-     "lanes(V, width=W, step=P, head=H@l, fold=left|halves|pairs|hadd|tree(...), tail=lanes|chain|sum|lane0|first, "
+     "lanes(V, width=W, step=P, head=H@l[..m], fold=left|halves|pairs|hadd|tree(...), tail=lanes|chain|sum|lane0|first, "
      "tailop=fma|mul|f64mul)",
-     "leaf p goes to lane floor(p/W) mod V; head: the first H leaves start lane l; what is left modulo P is the tail"},
+     "leaf p goes to lane floor(p/W) mod V; head: the first H leaves start lane l, or lanes l..m in turn; what is left "
+     "modulo P is the tail"},
 };
 
 }  // namespace
