@@ -8,7 +8,7 @@ namespace samebits::cuda {
 
 using Offset = std::int64_t;
 
-enum class RunOp : std::uint8_t { fma, mul, mma };
+enum class RunOp : std::uint8_t { fma, mul, mul_f32, mma, mixed };
 
 // A run of the program (samebits/tree.h) over positions [begin, begin + length) of the packed K.
 struct DeviceRun {

@@ -7,13 +7,10 @@
 // Each element of C is one chain in one register: nothing but the program decides the order.
 #pragma once
 
+#include "cuda/shapes.h"
 #include "cuda/tile.cuh"
 
 namespace samebits::cuda::SAMEBITS_SIDE {
-
-// How an operand is read: 16 bytes along its row or column index (stride 1, 16-byte aligned, stride_k a multiple of V), or
-// element by element with any strides.
-enum class Access : std::uint8_t { vector, element };
 
 // Brings BK positions of BX rows of an operand into shared memory as [BK][BX + Pad].
 template <class T, int BX, int BK, int Pad, int Threads, Access access, int LanesK>
@@ -21,66 +18,63 @@ struct Loader {
   static constexpr int V = access == Access::vector ? Vector<T>::size : 1;
   static constexpr int lanes_x = access == Access::vector ? BX / V : Threads / LanesK;  // threads side by side along x
   static constexpr int lanes_k = Threads / lanes_x;
-  static constexpr int steps_x = access == Access::vector ? 1 : (BX + lanes_x - 1) / lanes_x;
+  static constexpr int steps_x = access == Access::vector ? 1 : BX / lanes_x;
   static constexpr int steps_k = BK / lanes_k;
-  static_assert(BK % lanes_k == 0 && Threads % lanes_x == 0 && BX % V == 0 && BX % (lanes_x * V) == 0 * steps_x);
+  static_assert(BK % lanes_k == 0 && Threads % lanes_x == 0 && BX % V == 0 && BX % (lanes_x * V) == 0);
 
-  int x, k;        // this thread's first element in the tile
-  int valid;       // elements from x to the edge of the operand, <= 0: none
-  const T* source;
-  Offset stride, stride_k;
+  const T* source;  // this thread's first element
+  int valid;        // elements from there to the edge of the operand, <= 0: none
 
-  SAMEBITS_DEVICE Loader(const Operand<T>& operand, Offset first, int extent, Offset first_k) {
-    const int t = thread_index();
-    x = access == Access::vector ? t % lanes_x * V : t / LanesK;
-    k = access == Access::vector ? t / lanes_x : t % LanesK;
-    valid = extent - static_cast<int>(first) - x;
-    stride = operand.stride;
-    stride_k = operand.stride_k;
-    source = operand.data + (first + x) * stride + (first_k + k) * stride_k;
+  static SAMEBITS_DEVICE int first_x() { return access == Access::vector ? thread_index() % lanes_x * V : thread_index() / LanesK; }
+  static SAMEBITS_DEVICE int first_k() { return access == Access::vector ? thread_index() / lanes_x : thread_index() % LanesK; }
+
+  SAMEBITS_DEVICE Loader(const Operand<T>& operand, int first, int extent, std::uint32_t k) {
+    valid = extent - first - first_x();
+    source = operand.data + static_cast<Offset>(first + first_x()) * operand.stride + static_cast<Offset>(k + first_k()) * operand.stride_k;
   }
   // `left`: positions from the start of this stage to the end of the piece.
-  SAMEBITS_DEVICE void fetch(T* stage, std::uint32_t left) {
+  SAMEBITS_DEVICE void fetch(const Operand<T>& operand, T* stage, int left) {
+    T* const to = stage + first_k() * (BX + Pad) + first_x();
 #pragma unroll
     for (int i = 0; i < steps_k; ++i)
 #pragma unroll
       for (int j = 0; j < steps_x; ++j) {
-        const int in = k + i * lanes_k < static_cast<int>(left) ? valid - j * lanes_x * V : 0;
+        const int in = i * lanes_k < left - first_k() ? valid - j * lanes_x * V : 0;
         const int elements = in < 0 ? 0 : in < V ? in : V;
-        const T* from = source + i * lanes_k * stride_k + j * lanes_x * V * stride;
-        copy_async<V * sizeof(T)>(stage + (k + i * lanes_k) * (BX + Pad) + x + j * lanes_x * V, elements ? from : source,
+        const T* from = source + i * lanes_k * operand.stride_k + j * lanes_x * V * operand.stride;
+        copy_async<V * sizeof(T)>(to + i * lanes_k * (BX + Pad) + j * lanes_x * V, elements ? from : source,
                                   elements * static_cast<int>(sizeof(T)));
       }
-    source += BK * stride_k;
+    source += BK * operand.stride_k;
   }
-};
-
-// Rows (x) of thread-owned vectors: V elements each, `count` of them, `lanes` lanes side by side.
-template <class T, int BM_, int BN_, int BK_, int WM_, int WN_, int TM_, int TN_, int Stages_, int Blocks_>
-struct SimtShape {
-  static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, TM = TM_, TN = TN_, stages = Stages_, blocks = Blocks_;
-  static constexpr int V = Vector<T>::size;
-  static constexpr int warps_n = BN / WN, threads = BM / WM * warps_n * 32;
-  static constexpr int lanes_m = WM / TM, lanes_n = WN / TN;
-  static constexpr int pad = V;
-  static constexpr int elements = TM * TN;
-  static constexpr int stage = BK * (BM + pad + BN + pad);
-  static constexpr int pipeline_bytes = stages * stage * static_cast<int>(sizeof(T));
-  static constexpr int level_bytes = elements * threads * static_cast<int>(sizeof(T));
-  static_assert(lanes_m * lanes_n == 32 && TM % V == 0 && TN % V == 0 && elements % V == 0 && pipeline_bytes % 16 == 0);
 };
 
 template <RunOp op, class T>
 SAMEBITS_DEVICE T accumulate(T a, T b, T s) {
   if constexpr (op == RunOp::fma)
     return fma_rn(a, b, s);
+  else if constexpr (op == RunOp::mul_f32)  // wide programs of float inputs: the product is rounded to float
+    return add_rn(s, static_cast<T>(static_cast<float>(mul_rn(a, b))));
   else
     return add_rn(s, mul_rn(a, b));
 }
 
-template <class T, class Out, class S, RunOp op, Access access_a, Access access_b>
+// op: fma or mul for every run, or `mixed`: each run says.
+template <class S_, RunOp op, Access access_a, Access access_b>
 struct Simt {
-  static constexpr int threads = S::threads, blocks = S::blocks;
+  using S = S_;
+  using T = typename S::value;
+  using LoadA = Loader<T, S::BM, S::BK, S::pad, S::threads, access_a, 8>;
+  using LoadB = Loader<T, S::BN, S::BK, S::pad, S::threads, access_b, 8>;
+  static constexpr int offset_b = S::BK * S::width_a;
+  static constexpr bool mixed = op == RunOp::mixed;
+  int row, column;  // first element in the tile
+
+  SAMEBITS_DEVICE explicit Simt(int thread) {
+    const int warp = thread / 32, lane = thread % 32;
+    row = warp / S::warps_n * S::WM + lane % S::lanes_m * S::V;
+    column = warp % S::warps_n * S::WN + lane / S::lanes_m * S::V;
+  }
 
   // One position: the outer product of TM values of A and TN of B.
   template <RunOp this_op>
@@ -94,75 +88,44 @@ struct Simt {
 #pragma unroll
     for (int i = 0; i < S::TM; ++i)
 #pragma unroll
-      for (int j = 0; j < S::TN; ++j)
-        tile[i * S::TN + j] = accumulate<this_op>(fa[i / V::size].v[i % V::size], fb[j / V::size].v[j % V::size], tile[i * S::TN + j]);
+      for (int j = 0; j < S::TN; ++j) {
+        T& s = tile[i * S::TN + j];
+        s = accumulate<this_op>(fa[i / V::size].v[i % V::size], fb[j / V::size].v[j % V::size], s);
+      }
   }
 
-  SAMEBITS_DEVICE static void run(const GemmArguments<T, Out>& g) {
-    constexpr int width_a = S::BM + S::pad, width_b = S::BN + S::pad;
-    T* const shared = reinterpret_cast<T*>(shared_memory());
-    const int warp = thread_index() / 32, lane = thread_index() % 32;
-    const int row = warp / S::warps_n * S::WM + lane % S::lanes_m * S::V;     // in the tile
-    const int column = warp % S::warps_n * S::WN + lane / S::lanes_m * S::V;
-    Cursor<T, S::elements, S::threads> cursor;
-    cursor.stack = {shared + S::stages * S::stage,
-                    static_cast<T*>(g.stack) + static_cast<Offset>(block_index()) * g.stack_levels * (S::elements * S::threads), g.shared_levels};
-
-    for (int number = block_index(); number < g.tiles_m * g.tiles_n * g.piece_count; number += block_count()) {
-      const TilePlace place = tile_place(g, number);
-      const Piece piece = g.pieces[place.piece];
-      cursor.next = g.runs + piece.first_run;
-      cursor.end = g.runs + piece.last_run;
-      cursor.height = 0;
-      cursor.done = false;
-      const std::uint32_t first = cursor.next->begin, last = cursor.end[-1].begin + cursor.end[-1].length;
-      const Offset m0 = static_cast<Offset>(place.row) * S::BM, n0 = static_cast<Offset>(place.column) * S::BN;
-      Loader<T, S::BM, S::BK, S::pad, S::threads, access_a, 8> load_a(g.a, m0, g.m, first);
-      Loader<T, S::BN, S::BK, S::pad, S::threads, access_b, 8> load_b(g.b, n0, g.n, first);
-      const std::uint32_t steps = (last - first + S::BK - 1) / S::BK;
-      const auto fetch = [&](std::uint32_t step) {
-        if (step < steps) {
-          T* stage = shared + step % S::stages * S::stage;
-          load_a.fetch(stage, last - first - step * S::BK);
-          load_b.fetch(stage + S::BK * width_a, last - first - step * S::BK);
-        }
-        copy_commit();
-      };
-      for (int i = 0; i < S::stages - 1; ++i) fetch(i);
-
-      T tile[S::elements];                                                    // (TM, TN)
-      cursor.begin(tile);
-      for (std::uint32_t step_number = 0; step_number < steps; ++step_number) {
-        copy_wait<S::stages - 2>();
-        sync_threads();  // the stage is there for all, and all have left the one that is filled next
-        fetch(step_number + S::stages - 1);
-        const T* a = shared + step_number % S::stages * S::stage + row;       // (BK, width_a)
-        const T* b = shared + step_number % S::stages * S::stage + S::BK * width_a + column;
-        std::uint32_t at = first + step_number * S::BK;
-        const std::uint32_t stop = last - at < S::BK ? last : at + S::BK;
-        while (at < stop) {
-          const std::uint32_t run_end = cursor.run.begin + cursor.run.length;
-          const std::uint32_t count = (run_end < stop ? run_end : stop) - at;
-          if (count == S::BK) {
-#pragma unroll
-            for (int k = 0; k < S::BK; ++k) step<op>(a + k * width_a, b + k * width_b, tile);
-          } else {
-            for (std::uint32_t k = 0; k < count; ++k) step<op>(a + k * width_a, b + k * width_b, tile);
-          }
-          a += count * width_a;
-          b += count * width_b;
-          at += count;
-          if (at == run_end) cursor.finish(tile);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < S::TM; ++i)
-#pragma unroll
-        for (int j = 0; j < S::TN; j += S::V)
-          write_row<S::V>(g, place.piece, m0 + row + i / S::V * S::lanes_m * S::V + i % S::V,
-                          n0 + column + j / S::V * S::lanes_n * S::V, tile + i * S::TN + j);
-      sync_threads();  // the next tile fills stage 0
+  template <RunOp this_op>
+  SAMEBITS_DEVICE static void steps(const T* a, const T* b, int count, T (&tile)[S::elements]) {
+    if (count == S::BK) {
+      constexpr int unrolled = this_op == RunOp::fma ? S::BK : 4;  // mul needs registers for products: more would spill
+#pragma unroll unrolled
+      for (int k = 0; k < S::BK; ++k) step<this_op>(a + k * S::width_a, b + k * S::width_b, tile);
+    } else {
+#pragma unroll 1
+      for (int k = 0; k < count; ++k) step<this_op>(a + k * S::width_a, b + k * S::width_b, tile);
     }
+  }
+
+  SAMEBITS_DEVICE void chain(const T* stage, int offset, int count, RunOp run_op, T (&tile)[S::elements]) const {
+    const T* a = stage + offset * S::width_a + row;                 // (BK, width_a)
+    const T* b = stage + offset_b + offset * S::width_b + column;   // (BK, width_b)
+    if constexpr (mixed) {
+      if (run_op == RunOp::fma) steps<RunOp::fma>(a, b, count, tile);
+      if (run_op == RunOp::mul) steps<RunOp::mul>(a, b, count, tile);
+      if (run_op == RunOp::mul_f32) steps<RunOp::mul_f32>(a, b, count, tile);
+    } else {
+      steps<op>(a, b, count, tile);
+    }
+  }
+
+  template <class Arguments>
+  SAMEBITS_DEVICE void write(const Arguments& g, int piece, Offset m0, Offset n0, const T (&tile)[S::elements]) const {
+#pragma unroll
+    for (int i = 0; i < S::TM; ++i)
+#pragma unroll
+      for (int j = 0; j < S::TN; j += S::V)
+        write_row<S::V>(g, piece, m0 + row + i / S::V * S::lanes_m * S::V + i % S::V,
+                        n0 + column + j / S::V * S::lanes_n * S::V, tile + i * S::TN + j);
   }
 };
 

@@ -35,74 +35,72 @@ SAMEBITS_DEVICE T finish_element(const Finish<T>& f, T t, Offset i, Offset j) {
   return round_out(f.out, t);
 }
 
-// The place of a block's stack; a level holds N * Threads values, a thread's own in vectors that neighbours continue.
-template <class T, int N, int Threads>
-struct Stack {
-  T* shared;
-  T* global;
-  int shared_levels;
+// Walks the runs of a piece while positions go by, and keeps the stack of tiles that their merges work on. Little is held in
+// registers: what a merge needs is computed when it comes. A level holds elements x threads values, a thread's own in
+// vectors that neighbours continue.
+template <class S>
+struct Cursor {
+  using T = typename S::value;
+  using V = Vector<T>;
+  static constexpr int N = S::elements;
+  std::uint32_t run, last_run;   // the current run, and the piece's last
+  std::uint32_t first, end;      // the run's positions
+  int height = 0;
 
-  SAMEBITS_DEVICE T* level(int height) const {
-    return height < shared_levels ? shared + static_cast<Offset>(height) * (N * Threads)
-                                  : global + static_cast<Offset>(height - shared_levels) * (N * Threads);
+  template <class Arguments>
+  SAMEBITS_DEVICE static T* level(const Arguments& g, int height) {
+    T* const place = height < g.shared_levels
+                         ? reinterpret_cast<T*>(shared_memory()) + S::stages * S::stage + static_cast<Offset>(height) * (N * S::threads)
+                         : static_cast<T*>(g.stack) + (static_cast<Offset>(block_index()) * g.stack_levels + (height - g.shared_levels)) * (N * S::threads);
+    return place + thread_index() * V::size;
   }
-  SAMEBITS_DEVICE void push(int height, const T (&tile)[N]) const {
-    using V = Vector<T>;
-    T* to = level(height) + thread_index() * V::size;
+  SAMEBITS_DEVICE static void push(T* to, const T (&tile)[N]) {
 #pragma unroll
     for (int i = 0; i < N / V::size; ++i) {
       V v;
 #pragma unroll
       for (int j = 0; j < V::size; ++j) v.v[j] = tile[i * V::size + j];
-      store(reinterpret_cast<V*>(to + i * V::size * Threads), v);
+      store(reinterpret_cast<V*>(to + i * V::size * S::threads), v);
     }
   }
   // tile <- popped + tile
-  SAMEBITS_DEVICE void merge(int height, T (&tile)[N]) const {
-    using V = Vector<T>;
-    const T* from = level(height) + thread_index() * V::size;
+  SAMEBITS_DEVICE static void merge(const T* from, T (&tile)[N]) {
 #pragma unroll
     for (int i = 0; i < N / V::size; ++i) {
-      const V v = load(reinterpret_cast<const V*>(from + i * V::size * Threads));
+      const V v = load(reinterpret_cast<const V*>(from + i * V::size * S::threads));
 #pragma unroll
       for (int j = 0; j < V::size; ++j) tile[i * V::size + j] = add_rn(v.v[j], tile[i * V::size + j]);
     }
   }
-};
 
-// Walks the runs of a piece while positions go by.
-template <class T, int N, int Threads>
-struct Cursor {
-  Stack<T, N, Threads> stack;
-  const DeviceRun* next;
-  const DeviceRun* end;
-  DeviceRun run;
-  int height = 0;
-  bool done = false;
-
-  SAMEBITS_DEVICE void start(T (&tile)[N]) {
-    run = *next++;
-    if (!run.resume) {
-      const T zero = run.negative ? T(-0.0) : T(0);
+  SAMEBITS_DEVICE void start(const DeviceRun* runs, T (&tile)[N]) {
+    const DeviceRun& r = runs[run];
+    first = r.begin;
+    end = r.begin + r.length;
+    if (!r.resume) {
+      const T zero = r.negative ? T(-0.0) : T(0);
 #pragma unroll
       for (int i = 0; i < N; ++i) tile[i] = zero;
     }
   }
   // The run's positions are done: merge, push, and on to the next run that has positions.
-  SAMEBITS_DEVICE void finish(T (&tile)[N]) {
+  template <class Arguments>
+  SAMEBITS_DEVICE void finish(const Arguments& g, T (&tile)[N]) {
     do {
-      for (std::uint32_t i = 0; i < run.merges; ++i) stack.merge(--height, tile);
-      if (run.push) stack.push(height++, tile);
-      if (next == end) {
-        done = true;
-        return;
-      }
-      start(tile);
-    } while (run.length == 0);
+      const DeviceRun& r = g.runs[run];
+#pragma unroll 1
+      for (std::uint32_t i = 0; i < r.merges; ++i) merge(level(g, --height), tile);
+      if (r.push) push(level(g, height++), tile);
+      if (run == last_run) return;
+      ++run;
+      start(g.runs, tile);
+    } while (first == end);
   }
-  SAMEBITS_DEVICE void begin(T (&tile)[N]) {
-    start(tile);
-    if (run.length == 0) finish(tile);
+  template <class Arguments>
+  SAMEBITS_DEVICE void begin(const Arguments& g, T (&tile)[N]) {
+    height = 0;
+    start(g.runs, tile);
+    if (first == end) finish(g, tile);
   }
 };
 
@@ -142,6 +140,65 @@ SAMEBITS_DEVICE void write_row(const GemmArguments<T, Out>& g, int piece, Offset
   for (int v = 0; v < V; ++v)
     if (j + v < g.n)
       g.finish.c[i * g.finish.c_row + (j + v) * g.finish.c_col] = finish_element(g.finish, static_cast<Out>(values[v]), i, j + v);
+}
+
+// The part that all GEMM kernels have in common: tiles of C one after another, stages of K through shared memory, runs and
+// merges. K gives the shape S, the loaders of A and B, and
+//   K(thread)                                  knows where the thread's elements lie in the tile
+//   chain(stage, offset, count, op, tile)      joins `count` positions of the stage, from `offset`
+//   write(g, piece, m0, n0, tile)              hands the finished tile over
+template <class K, class T, class Out>
+SAMEBITS_DEVICE void gemm_blocks(const GemmArguments<T, Out>& g) {
+  using S = typename K::S;
+  T* const shared = reinterpret_cast<T*>(shared_memory());
+  const K kernel(thread_index());
+  Cursor<S> cursor;
+
+  for (int number = block_index(); number < g.tiles_m * g.tiles_n * g.piece_count; number += block_count()) {
+    const Piece piece = g.pieces[tile_place(g, number).piece];
+    cursor.run = piece.first_run;
+    cursor.last_run = piece.last_run - 1;
+    const std::uint32_t first = g.runs[cursor.run].begin, last = g.runs[cursor.last_run].begin + g.runs[cursor.last_run].length;
+    typename K::LoadA load_a(g.a, tile_place(g, number).row * S::BM, g.m, first);
+    typename K::LoadB load_b(g.b, tile_place(g, number).column * S::BN, g.n, first);
+    const auto fetch = [&](std::uint32_t step) {
+      const int left = static_cast<int>(last - first) - static_cast<int>(step * S::BK);
+      if (left > 0) {
+        T* stage = shared + step % S::stages * S::stage;
+        load_a.fetch(g.a, stage, left);
+        load_b.fetch(g.b, stage + K::offset_b, left);
+      }
+      copy_commit();
+    };
+#pragma unroll
+    for (int i = 0; i < S::stages - 1; ++i) fetch(i);
+
+    T tile[S::elements];
+    cursor.begin(g, tile);
+    std::uint32_t at = first;
+    for (std::uint32_t step = 0; at < last; ++step) {
+      copy_wait<S::stages - 2>();
+      sync_threads();  // this stage is there for all, and all have left the stage that is filled next
+      fetch(step + S::stages - 1);
+      const T* stage = shared + step % S::stages * S::stage;
+      const std::uint32_t stage_first = at, stop = last - at < S::BK ? last : at + S::BK;
+      while (at < stop) {
+        if (at < cursor.first) {  // padding between runs
+          at = cursor.first < stop ? cursor.first : stop;
+          continue;
+        }
+        const int count = static_cast<int>((cursor.end < stop ? cursor.end : stop) - at);
+        RunOp op = RunOp::fma;
+        if constexpr (K::mixed) op = g.runs[cursor.run].op;
+        kernel.chain(stage, static_cast<int>(at - stage_first), count, op, tile);
+        at += count;
+        if (at == cursor.end) cursor.finish(g, tile);
+      }
+    }
+    const TilePlace place = tile_place(g, number);
+    kernel.write(g, place.piece, static_cast<Offset>(place.row) * S::BM, static_cast<Offset>(place.column) * S::BN, tile);
+    sync_threads();  // the next tile fills stage 0
+  }
 }
 
 // Adds the pieces from left to right and finishes, one thread an element.

@@ -7,6 +7,8 @@
 
 #include "cuda/host/simulator.h"
 
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"  // unroll
+
 #define SAMEBITS_DEVICE inline
 #define SAMEBITS_KERNEL(threads, blocks) void
 
@@ -21,7 +23,7 @@ struct alignas(16) Vector {
 inline int thread_index() { return position.thread; }
 inline int block_index() { return position.block; }
 inline int block_count() { return position.blocks; }
-inline void sync_threads(Site site = Site::current()) { sync_threads(static_cast<const Site&>(site)); }
+inline void sync_threads(Site site = Site::current()) { barrier(site); }
 
 inline float fma_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline double fma_rn(double a, double b, double c) { return std::fma(a, b, c); }

@@ -192,7 +192,7 @@ void run_block() {
 unsigned char* shared_memory() { return machine->shared; }
 int architecture() { return machine->options.architecture; }
 
-void sync_threads(const Site& site) {
+void barrier(const Site& site) {
   auto& thread = self();
   if (machine->at_barrier == 0) machine->barrier_site = site;
   if (!same(machine->barrier_site, site))

@@ -57,7 +57,7 @@ struct Position {
 };
 extern Position position;
 unsigned char* shared_memory();
-void sync_threads(const Site& site);
+void barrier(const Site& site);
 // Checks alignment and shared-memory bounds and notes the access for the bank count.
 void access(const void* address, int bytes, const Site& site);
 void copy_async(void* target, const void* source, int bytes, int valid, const Site& site);
