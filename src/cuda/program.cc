@@ -35,8 +35,6 @@ InputFormat input_format(const InputRounding& input, bool double_inputs) {
   return InputFormat::none;
 }
 
-RunOp run_op(Op op) { return op == Op::fma ? RunOp::fma : op == Op::mul ? RunOp::mul : RunOp::mul_f32; }
-
 // All leaves of a tensor-core order become fma leaves, so that compile() can lay out its runs; each run is one leaf item.
 struct TensorItems {
   Tree tree;
@@ -92,18 +90,25 @@ DeviceProgram device_program(const Order& order, std::size_t k, bool double_inpu
   DeviceProgram out;
   out.input = input_format(order.input(), double_inputs);
   if (order.out() != Format::none && double_inputs) unsupported("out(...) on double results has no kernel");
-  const Tree tree = order.tree(k);
+  Tree tree = order.tree(k);
 
-  bool tensor = false, other = false, exact = false, wide = false;
-  for (const Node& node : tree.nodes) {
+  bool tensor = false, other = false, exact = false, wide = false, rounded_products = false, rounded_partials = false;
+  for (Node& node : tree.nodes) {
     wide |= node.wide;
-    for (const Item& item : node.items) {
+    rounded_partials |= node.round != Format::none;
+    for (Item& item : node.items) {
       if (item.is_node()) continue;
       tensor |= item.op == Op::mma;
       exact |= item.op == Op::exact;
-      other |= item.op != Op::mma;
+      other |= item.op != Op::mma && item.op != Op::mul_f32;
+      if (item.op == Op::mul_f32) {
+        rounded_products = true;
+        item.op = Op::mul;  // for compile(); each run gets it back
+      }
     }
   }
+  if (rounded_partials) unsupported("split(..., partial=out) has no kernel");
+  if (rounded_products && (tensor || other)) unsupported("mul(round=f32) together with other leaves has no kernel");
   if (exact) unsupported("exact has no kernel");
   if (tensor) {
     if (other) unsupported("mma together with fma or mul leaves has no kernel");
@@ -120,7 +125,8 @@ DeviceProgram device_program(const Order& order, std::size_t k, bool double_inpu
     for (const Run& run : program.runs) {
       if (run.start == Run::Start::c) unsupported("epilogue(c=seed) has no kernel");
       const std::uint32_t at = out.runs.empty() ? 0 : out.runs.back().begin + out.runs.back().length;
-      out.runs.push_back({at, run.length, run.merges, run_op(run.op), run.start == Run::Start::resume,
+      const RunOp op = rounded_products ? RunOp::mul_f32 : run.op == Op::fma ? RunOp::fma : RunOp::mul;
+      out.runs.push_back({at, run.length, run.merges, op, run.start == Run::Start::resume,
                           run.start == Run::Start::negative_zero, run.push});
     }
     bool first = true;
