@@ -150,7 +150,7 @@ bool finite_terms(const Element<T>& e) {
          (s.beta == 0 || (std::isfinite(s.beta) && std::isfinite(s.c))) && (!s.has_bias || std::isfinite(s.bias));
 }
 
-// exact + `value` times -1, as one long dot product in double.
+// exact - value, as one long dot product in double.
 template <class T>
 double exact_sum(const Element<T>& e, double value) {
   const auto& s = e.scale;
@@ -203,7 +203,7 @@ double exact_value(const Element<T>& element) {
 }
 template <class T>
 double exact_error(const Element<T>& element, T value) {
-  return exact_sum(element, static_cast<double>(value));
+  return -exact_sum(element, static_cast<double>(value));
 }
 template <class T>
 double error_bound(Precision precision, const Element<T>& element) {
