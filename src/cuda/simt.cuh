@@ -97,7 +97,7 @@ struct Simt {
   template <RunOp this_op>
   SAMEBITS_DEVICE static void steps(const T* a, const T* b, int count, T (&tile)[S::elements]) {
     if (count == S::BK) {
-      constexpr int unrolled = this_op == RunOp::fma ? S::BK : 4;  // mul needs registers for products: more would spill
+      [[maybe_unused]] constexpr int unrolled = this_op == RunOp::fma ? S::BK : 4;  // mul needs registers for products: more would spill
 #pragma unroll unrolled
       for (int k = 0; k < S::BK; ++k) step<this_op>(a + k * S::width_a, b + k * S::width_b, tile);
     } else {
