@@ -44,6 +44,11 @@ int main(int argc, char** argv) {
     auto* sub = app.add_subcommand(verb->name, verb->help);
     actions.emplace_back(sub, verb->setup(*sub));
   }
+  const auto named = [&](const cli::Verb* verb) { return verb->name == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && std::none_of(cli::verbs().begin(), cli::verbs().end(), named)) {
+    fmt::print(stderr, "samebits: there is no verb \"{}\"; `samebits --help` lists them\n", argv[1]);
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

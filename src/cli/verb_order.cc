@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/verb.h"
+#include "order/cost.h"
 #include "profiles/profile.h"
-#include "samebits/gemm.h"
 #include "samebits/order.h"
 
 namespace samebits::cli {
@@ -18,22 +18,12 @@ struct Options {
   bool dot = false, tree = false, json = false;
 };
 
-// How a product in this order runs, and for how long compared with one in `fma`. An estimate: a step of k costs a 12 x 32 tile
-// about 12 cycles and the end of a run about 33 (measured: 27 to 40).
-std::string cost(const Tree& tree) {
-  constexpr double step = 12, run_end = 33;
-  for (const auto& node : tree.nodes)
-    for (const auto& item : node.items) {
-      if (item.is_node()) continue;
-      if (item.op == Op::mma) return "tensor-core blocks: about 5 x fma where a kernel has them";
-      if (item.op == Op::exact) return "correctly rounded: about 2 x fma where a kernel has it";
-    }
-  if (!is_program(tree)) return "mixes precisions inside: runs on the reference evaluator";
-  const Program program = compile(tree);
-  const double ratio = tree.k == 0 ? 1 : 1 + run_end * (static_cast<double>(program.runs.size()) - 1) / (step * tree.k);
-  std::string text = fmt::format("{} run{}, stack of {}; about {:.2f} x fma", program.runs.size(),
-                                 program.runs.size() == 1 ? "" : "s", program.depth, ratio);
-  if (tree.main_op() == Op::mul) text += ", up to 2 x that where the core has no separate adders";
+std::string cost_text(const Tree& tree) {
+  const auto cost = order::cost(tree);
+  std::string text = cost.program ? fmt::format("{} run{} of {:.1f} leaves, stack of {}", cost.runs, cost.runs == 1 ? "" : "s",
+                                                cost.average_run, cost.depth)
+                                  : cost.why;
+  if (cost.relative_time > 0) text += fmt::format("; about {:.2f} x the time of fma (estimate)", cost.relative_time);
   return text;
 }
 
@@ -48,6 +38,9 @@ Order resolve(const Order& order, const Options& options) {
 
 int run(const Options& options) {
   Order order = Order::parse(options.text);
+  // Any name may be a profile's; whether one has it is known here.
+  if (order.is_profile() && !profiles::find(order.profile_name()))
+    throw Error(Code::syntax, fmt::format("\"{}\" is neither a stage nor a profile; `samebits orders` lists both", order.profile_name()));
   if (options.k < 0) {
     if (options.dot || options.tree) throw Error(Code::invalid_argument, "--dot and --tree need -k");
     if (options.json) {
@@ -57,8 +50,7 @@ int run(const Options& options) {
     }
     return 0;
   }
-  const bool was_profile = order.is_profile();
-  const std::string written = order.text();
+  const std::string written = order.is_profile() ? order.text() : "";
   order = resolve(order, options);
   order.check_shape(options.rows, options.cols);
   const Order element = order.at(options.row, options.col);
@@ -72,13 +64,13 @@ int run(const Options& options) {
                                               {"description", order.describe()},
                                               {"k", options.k},
                                               {"tree", tree.text()},
-                                              {"cost", cost(tree)}}
+                                              {"cost", cost_text(tree)}}
                            .dump(2));
   } else {
-    if (was_profile) fmt::print("profile      {}\n", written);
+    if (!written.empty()) fmt::print("profile      {}\n", written);
     fmt::print("order        {}\ndescription  {}\n", order.text(), order.describe());
     if (order.has_regions()) fmt::print("element      [{}, {}]: {}\n", options.row, options.col, element.text());
-    fmt::print("K = {:<8} {}\ncost         {}\n", options.k, tree.text(), cost(tree));
+    fmt::print("K = {:<8} {}\ncost         {}\n", options.k, tree.text(), cost_text(tree));
   }
   return 0;
 }
