@@ -9,12 +9,8 @@ using namespace samebits;
 
 namespace {
 
-constexpr order::RandomOrder everything{.program = false,
-                                        .mma_and_exact = true,
-                                        .input = true,
-                                        .out = true,
-                                        .epilogue = true,
-                                        .explicit_tree = true};
+constexpr order::RandomOrder everything{
+    .program = false, .mma_and_exact = true, .input = true, .out = true, .epilogue = true, .explicit_tree = true};
 
 void expect_sound(const Tree& tree, std::uint32_t k) {
   ASSERT_EQ(tree.k, k);
@@ -85,7 +81,8 @@ TEST(RandomOrders, AnOrderIsEquivalentToItsOwnTree) {
     const auto k = 1 + static_cast<std::uint32_t>(rng() % 60);
     const Order order = order::random_order(rng, k, {.program = false});
     const Tree tree = order.tree(k);
-    if (tree.main_op() == Op::mul_f32 || tree.text().find("mul_f32") != std::string::npos) continue;  // tree(...) has no such leaf
+    if (tree.main_op() == Op::mul_f32 || tree.text().find("mul_f32") != std::string::npos)
+      continue;  // tree(...) has no such leaf
     const Order written = Order::parse("tree(" + tree.text() + ") > " + (tree.main_op() == Op::fma ? "fma" : "mul"));
     EXPECT_TRUE(equivalent(order, written, k)) << order.text() << "\n" << written.text() << "\n" << written.tree(k).text();
   }
