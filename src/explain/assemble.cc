@@ -194,7 +194,7 @@ Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction,
   };
   const auto leaf_part = [&](std::uint32_t node, bool is_wide) {
     const auto k = s.nodes[node].leaf;
-    Part part{false, k, any_fused || any_wide ? Op::fma : Op::mul, 0};
+    Part part{false, k, any_fused ? Op::fma : Op::mul, 0};
     if (is_wide) part.op = k < rounded_product.size() && rounded_product[k] ? Op::mul_f32 : Op::fma;
     return part;
   };

@@ -478,7 +478,7 @@ class Prober {
     auto assembly = assemble(s, x.answers, kept, input_.format != Format::none, negative);
     x.block = assembly.block;
     x.tree = std::move(assembly.tree);
-    x.why_not = assembly.why_not;
+    x.why_not = assembly.why_not; if (getenv("SBDBG") && x.tree) { fmt::print("{}\n", x.tree->text()); for (auto& [p,v] : x.answers.small_levels) fmt::print("{}-{}:{} ", first_of(p), second_of(p), v); for (auto& [p,v] : x.answers.products) fmt::print("p{}-{}:{} ", first_of(p), second_of(p), v);fmt::print("\n"); }
     if (x.block > 0)
       block_note_ = fmt::format("products enter in fused blocks of {} with {} fraction bits kept: tensor-core arithmetic", x.block, kept);
   }
@@ -621,7 +621,7 @@ class Prober {
   // ---- alpha and beta ----
 
   void epilogue() {
-    if (result_.status != ProbeResult::Status::reproduced) return;
+    if (result_.status != ProbeResult::Status::reproduced || result_.regions.empty()) return;
     progress("alpha and beta");
     struct Test {
       T alpha, beta;
