@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include "explain/assemble.h"
 #include "explain/caller.h"
@@ -16,6 +17,7 @@
 #include "explain/cover.h"
 #include "explain/recognise.h"
 #include "reference/reference.h"
+#include "samebits/gemm.h"
 
 namespace samebits {
 namespace explain {
@@ -478,7 +480,7 @@ class Prober {
     auto assembly = assemble(s, x.answers, kept, input_.format != Format::none, negative);
     x.block = assembly.block;
     x.tree = std::move(assembly.tree);
-    x.why_not = assembly.why_not; if (getenv("SBDBG") && x.tree) { fmt::print("{}\n", x.tree->text()); for (auto& [p,v] : x.answers.small_levels) fmt::print("{}-{}:{} ", first_of(p), second_of(p), v); for (auto& [p,v] : x.answers.products) fmt::print("p{}-{}:{} ", first_of(p), second_of(p), v);fmt::print("\n"); }
+    x.why_not = assembly.why_not;
     if (x.block > 0)
       block_note_ = fmt::format("products enter in fused blocks of {} with {} fraction bits kept: tensor-core arithmetic", x.block, kept);
   }
@@ -494,16 +496,33 @@ class Prober {
       caller_.fill_random(options_.seed + static_cast<std::uint64_t>(set));
       gather();
       const auto& seen = set == 0 ? first_ : second_;
-      for (const auto& x : classes_)
-        for (const auto element : x.elements) {
+      for (const auto& x : classes_) {
+        const std::size_t stride = replay_by_kernel(x, seen) ? x.elements.size() / 256 + 1 : 1;
+        for (std::size_t i = 0; i < x.elements.size(); i += stride) {
+          const auto element = x.elements[i];
           if (good_[element] == 0) continue;
           const T* a = rows_.data() + element / static_cast<std::uint32_t>(p_.n) * k;
           const T* b = columns_.data() + element % static_cast<std::uint32_t>(p_.n) * k;
           good_[element] = x.tree && same_bits(reference::round_to(out_, Rounding::rne, reference::evaluate(*x.tree, a, b)), seen[element]);
         }
+      }
       if (packed_ && std::find(good_.begin(), good_.end(), 0) != good_.end()) return false;
     }
     return std::find(good_.begin(), good_.end(), 0) == good_.end();
+  }
+
+  // A class too large for scalar code is replayed by this library's kernel for its order (the reference then looks at some
+  // elements). False: there is none.
+  bool replay_by_kernel(const Class& x, const std::vector<T>& seen) {
+    if (!x.tree || static_cast<double>(x.elements.size()) * static_cast<double>(p_.k) < 3e7 || out_ != Format::none) return false;
+    const auto order = is_program(*x.tree) ? recognise(*x.tree) : std::nullopt;
+    if (!order) return false;
+    std::vector<T> c(good_.size());
+    gemm(T(1), row_major<const T>(rows_.data(), p_.m, p_.k), row_major<const T>(columns_.data(), p_.n, p_.k).transposed(), T(0),
+         row_major(c.data(), p_.m, p_.n), *order, {static_cast<int>(std::thread::hardware_concurrency()), ""});
+    for (const auto element : x.elements)
+      if (!same_bits(c[element], seen[element])) good_[element] = 0;
+    return true;
   }
 
   // Rows of A and columns of B, rounded as the inputs are.
@@ -653,16 +672,19 @@ class Prober {
       std::vector<Epilogue> fit;
       for (const auto& candidate : left)
         if (fits(candidate, trees, test.alpha, test.beta, old)) fit.push_back(candidate);
-      if (fit.empty())
-        unmatched.push_back(test.words);
-      else
+      if (!fit.empty())
         left = std::move(fit);
+      else if (test.alpha != 1 && test.beta != 0 && unmatched.empty() && beta_fused(trees, test.alpha, test.beta, old))
+        beta_is_fused_ = true;
+      else
+        unmatched.push_back(test.words);
     }
     const auto chosen = left.front();
     const auto words = chosen == Epilogue{} ? std::string() : epilogue_text(chosen);
     result_.epilogue = unmatched.size() == tests.size() ? "" : fmt::format("alpha {}, C {}{}", alpha_words(chosen), c_words(chosen), chosen.fused ? ", fused" : "");
+    if (beta_is_fused_) result_.epilogue += "; beta*C is added by one fma, which the order language does not write";
     for (const auto& what : unmatched)
-      result_.epilogue += fmt::format("{}with {} another order runs, which this probe did not follow", result_.epilogue.empty() ? "" : "; ", what);
+      result_.epilogue += fmt::format("{}{}: not reproduced, another order or epilogue runs then", result_.epilogue.empty() ? "" : "; ", what);
     if (!words.empty() && unmatched.size() < tests.size()) {
       for (auto& region : result_.regions) region.order = with_settings_again(region.order, words);
       compose();
@@ -688,6 +710,17 @@ class Prober {
     std::size_t at = 0;
     if (text.rfind("out(", 0) == 0) at = text.find(" > ") + 3;
     return Order::parse(text.substr(0, at) + epilogue + " > " + text.substr(at));
+  }
+
+  // fma(beta, C, alpha*AB)?
+  bool beta_fused(const std::vector<Tree>& trees, T alpha, T beta, const std::vector<T>& old) const {
+    const auto k = static_cast<std::size_t>(p_.k);
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      const T t = reference::evaluate(trees[label_[i]], rows_.data() + i / static_cast<std::size_t>(p_.n) * k,
+                                      columns_.data() + i % static_cast<std::size_t>(p_.n) * k);
+      if (!same_bits(std::fma(beta, old[i], alpha * t), caller_.result_at(i))) return false;
+    }
+    return true;
   }
 
   bool fits(const Epilogue& candidate, const std::vector<Tree>& trees, T alpha, T beta, const std::vector<T>& old) const {
@@ -721,7 +754,7 @@ class Prober {
   std::vector<char> negative_, good_;
   InputRounding input_;
   Format out_ = Format::none;
-  bool packed_ = false, failed_packing_ = false, too_many_ = false, wide_ = false;
+  bool packed_ = false, failed_packing_ = false, too_many_ = false, wide_ = false, beta_is_fused_ = false;
   std::string block_note_;
   std::vector<Class> classes_;
   std::vector<std::uint32_t> label_;
@@ -745,6 +778,10 @@ ProbeResult probe(Backend& backend, const ProbeCall& call, const ProbeOptions& o
   return result;
 }
 
+static std::string range_text(const Range& r) {
+  return r.step == 1 ? fmt::format("{}:{}", r.begin, r.end) : fmt::format("{}:{}:{}", r.begin, r.end, r.step);
+}
+
 std::string ProbeResult::text() const {
   const auto& p = call;
   std::string out = fmt::format("{}: {} {} x {} x {}{}{}, {} thread{}{}\n", backend, p.dtype == DType::f32 ? "float32" : "float64",
@@ -753,10 +790,16 @@ std::string ProbeResult::text() const {
   if (status == Status::not_deterministic) {
     out += "not deterministic\n";
   } else {
-    if (status != Status::not_reproduced) out += "order: " + order.text() + "\n";
+    if (status != Status::not_reproduced && regions.size() == 1) out += "order: " + order.text() + "\n";
     if (regions.size() > 1) {
-      for (const auto& region : regions)
-        out += fmt::format("  {} elements, first ({}, {}): {}\n", region.elements, region.row, region.col, region.order.text());
+      // One line an order, with where it holds.
+      const auto map = order.regions();
+      for (const auto& region : regions) {
+        std::string where;
+        for (const auto& r : map)
+          if (r.order == region.order) where += fmt::format("{}rows {} cols {}", where.empty() ? "" : "; ", range_text(r.rows), range_text(r.cols));
+        out += fmt::format("order: {}\n  {} elements: {}\n", region.order.text(), region.elements, where.empty() ? "the rest" : where);
+      }
     }
     out += fmt::format("{} of {} elements reproduced bit for bit on two data sets, {} calls\n", reproduced, elements, calls);
     if (!epilogue.empty()) out += epilogue + "\n";

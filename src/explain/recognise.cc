@@ -111,9 +111,16 @@ std::vector<Piece> pieces_of(const Tree& t) {
   return pieces;
 }
 
+bool lone_product(const Tree& t, const Item& item) {
+  if (!item.is_node()) return false;
+  const auto& node = t.nodes[item.node];
+  return node.items.size() == 1 && !node.items[0].is_node() && node.items[0].count == 1 && node.items[0].op == Op::fma && !node.wide;
+}
+
 struct Shape {
   std::size_t chains = 0;  // nodes that begin with leaves
   bool any_fma = false, any_mul = false, any_mul_f32 = false, wide = false, all_wide = true, negative = false;
+  std::size_t lone = 0;  // finished sums of one product
   std::uint16_t block = 0, fraction = 0;
   std::uint32_t residue = 0;
   bool mma = false, exact = false;
@@ -125,6 +132,7 @@ Shape shape_of(const Tree& t) {
   for (const auto& node : t.nodes) {
     (node.wide ? s.wide : s.all_wide) = node.wide;
     s.negative |= node.start_negative;
+    for (std::size_t i = 1; i < node.items.size(); ++i) s.lone += lone_product(t, node.items[i]);
     if (!node.items.empty() && !node.items.front().is_node()) ++s.chains;
     for (const auto& item : node.items) {
       if (item.is_node()) continue;
@@ -139,9 +147,23 @@ Shape shape_of(const Tree& t) {
   return s;
 }
 
+// The tree with finished sums of one product, `(k)`, joined as `k:mul`: the same but for products that are -0.
+Tree with_products(const Tree& tree) {
+  Tree out = tree;
+  for (auto& node : out.nodes)
+    for (std::size_t i = 0; i < node.items.size(); ++i)
+      if (i > 0 && lone_product(tree, node.items[i])) {
+        node.items[i] = tree.nodes[node.items[i].node].items[0];
+        node.items[i].op = Op::mul;
+      }
+  // The nodes that nothing refers to any more stay; hash and text begin at the root.
+  return out;
+}
+
 class Recogniser {
  public:
-  explicit Recogniser(const Tree& tree) : tree_(tree), hash_(tree.hash()), k_(tree.k), shape_(shape_of(tree)) {}
+  explicit Recogniser(const Tree& tree)
+      : tree_(tree), hash_(tree.hash()), products_hash_(with_products(tree).hash()), k_(tree.k), shape_(shape_of(tree)) {}
 
   // Texts of plain rules that give this tree, few and short ones first.
   std::vector<std::string> rules(int depth) {
@@ -153,17 +175,27 @@ class Recogniser {
     }
     if (found_.empty()) pairwise();
     if (found_.empty() && depth > 0) cuts(depth);
-    if (found_.empty() || depth == 0) lanes();
-    std::stable_sort(found_.begin(), found_.end(), [](const auto& x, const auto& y) { return x.size() < y.size(); });
+    if (std::all_of(found_.begin(), found_.end(), lists_sizes)) lanes();
+    std::stable_sort(found_.begin(), found_.end(), [](const auto& x, const auto& y) { return length(x) < length(y); });
     if (found_.size() > max_candidates) found_.resize(max_candidates);
     return found_;
   }
 
  private:
+  // "half" says no more than a digit does.
+  static std::size_t length(const std::string& text) { return text.size() - (text.find("half,") != std::string::npos || text.find("half)") != std::string::npos ? 4 : 0); }
+
+  // "chunks(96, 1, 1)": a list rather than a rule.
+  static bool lists_sizes(const std::string& text) {
+    const auto end = text.find_first_not_of("0123456789", 7);
+    return text.rfind("chunks(", 0) == 0 && end != std::string::npos && text[end] == ',' &&
+           text.find_first_of("0123456789", end) == text.find_first_not_of(" ,", end);
+  }
+
   bool offer(const std::string& text) {
     if (!tried_.insert(text).second) return false;
     const auto t = expand(text, k_);
-    if (!t || t->hash() != hash_) return false;
+    if (!t || (t->hash() != hash_ && t->hash() != products_hash_)) return false;
     found_.push_back(text);
     return true;
   }
@@ -267,10 +299,10 @@ class Recogniser {
     if (n < 2 || n > 260) return;
     std::set<std::string> folds{"left", "halves", "pairs", "hadd"};
     std::vector<std::string> ends{""};
-    if (shape_.any_fma && shape_.any_mul) ends = {"", ", tailop=mul", ", tailop=fma"};
+    if (shape_.any_fma && (shape_.any_mul || shape_.lone > 0)) ends = {"", ", tailop=mul", ", tailop=fma"};
     if (shape_.any_mul_f32 && !shape_.all_wide) ends = {", tailop=f64mul"};
-    for (const std::size_t v : {n, n - 1, n + 1, n - 2})
-      if (v >= 2)
+    for (const std::size_t v : std::set<std::size_t>{n, n - 1, n + 1, n - 2, n - shape_.lone})
+      if (v >= 2 && v <= n + 1)
         for (const std::size_t w : {1, 2, 4, 8, 16})
           for (const std::size_t times : {1, 2, 4, 8, 16})
             for (const auto& fold : v == 2 ? std::set<std::string>{"left"} : folds)
@@ -296,7 +328,7 @@ class Recogniser {
   }
 
   const Tree& tree_;
-  Tree::Hash hash_;
+  Tree::Hash hash_, products_hash_;
   std::size_t k_;
   Shape shape_;
   std::set<std::string> tried_;
