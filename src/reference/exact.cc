@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "reference/reference.h"
 
@@ -36,16 +37,9 @@ struct Kulisch {
       return;
     }
     if (a == 0 || b == 0) return;
-    int ea, eb;  // |a| = f * 2^ea, f * 2^digits an integer
-    const auto fa = static_cast<std::uint64_t>(std::ldexp(std::fabs(std::frexp(a, &ea)), Limits::digits));
-    const auto fb = static_cast<std::uint64_t>(std::ldexp(std::fabs(std::frexp(b, &eb)), Limits::digits));
-    const int exponent = ea + eb - 2 * Limits::digits;
-    Wide product = static_cast<Wide>(fa) * fb;
-    int at = exponent - lowest;
-    if (at < 0) {  // a subnormal factor: the bits below `lowest` are zeros
-      product >>= -at;
-      at = 0;
-    }
+    const Magnitude x = decode(a), y = decode(b);
+    const Wide product = static_cast<Wide>(x.significand) * y.significand;
+    const int at = x.exponent + y.exponent - lowest;
     Sum& sum = minus ? negative : positive;
     const int word = at / 64, shift = at % 64;
     const auto low = static_cast<std::uint64_t>(product), high = static_cast<std::uint64_t>(product >> 64);
@@ -91,6 +85,18 @@ struct Kulisch {
   }
 
  private:
+  struct Magnitude {  // significand * 2^exponent
+    std::uint64_t significand;
+    int exponent;
+  };
+  static Magnitude decode(T x) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    constexpr int fraction = Limits::digits - 1;
+    constexpr Bits hidden = Bits{1} << fraction;
+    const Bits bits = std::bit_cast<Bits>(std::fabs(x));
+    const int biased = static_cast<int>(bits >> fraction);
+    return {(bits & (hidden - 1)) | (biased ? hidden : 0), least + std::max(biased, 1) - 1};
+  }
   bool negative_is_greater() const {
     for (std::size_t i = positive.size(); i-- > 0;)
       if (positive[i] != negative[i]) return negative[i] > positive[i];

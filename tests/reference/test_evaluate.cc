@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "explain/compare.h"
 #include "io/npy.h"
+#include "order/random.h"
 #include "reference/float_environment.h"
 #include "reference/mpfr_number.h"
 #include "reference/random_floats.h"
@@ -215,6 +217,82 @@ void against_mpfr(int cases, std::uint64_t seed) {
 
 TEST(Evaluate, RandomTreesOfFloatEqualMpfr) { against_mpfr<float>(20000, 8); }
 TEST(Evaluate, RandomTreesOfDoubleEqualMpfr) { against_mpfr<double>(20000, 9); }
+
+// The definition a third time, from the canonical text alone.
+class TextValue {
+ public:
+  TextValue(const std::string& text, Op base, const float* a, const float* b) : p_(text.c_str()), base_(base), a_(a), b_(b) {}
+  double value() {
+    const double s = sum();
+    EXPECT_EQ(*p_, '\0') << "not read: " << p_;
+    return s;
+  }
+
+ private:
+  bool accept(const char* word) {
+    const std::size_t n = std::strlen(word);
+    if (std::strncmp(p_, word, n) != 0) return false;
+    p_ += n;
+    return true;
+  }
+  std::int64_t number() {
+    char* end;
+    const std::int64_t n = std::strtoll(p_, &end, 10);
+    p_ = end;
+    return n;
+  }
+  double sum() {
+    double s = accept("-0 + ") ? -0.0 : 0.0;
+    for (bool first = true; first || accept(" + "); first = false) {
+      if (accept("(")) {
+        const double inner = sum();
+        EXPECT_TRUE(accept(")"));
+        s = first ? inner : test::add(test::kFloat, s, inner);
+        continue;
+      }
+      std::int64_t from, to, step = 1;
+      if (accept("[")) {
+        from = number();
+        EXPECT_TRUE(accept(".."));
+        to = number();
+        if (accept(":")) step = number();
+        EXPECT_TRUE(accept("]"));
+      } else {
+        from = to = number();
+      }
+      const Op op = accept(":mul") ? Op::mul : accept(":fma") ? Op::fma : base_;
+      for (std::int64_t k = from; step > 0 ? k <= to : k >= to; k += step)
+        s = op == Op::fma ? test::fma(test::kFloat, a_[k], b_[k], s)
+                          : test::add(test::kFloat, s, test::mul(test::kFloat, a_[k], b_[k]));
+    }
+    return s;
+  }
+
+  const char* p_;
+  Op base_;
+  const float *a_, *b_;
+};
+
+TEST(Evaluate, TreesEqualTheirText) {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  const order::RandomOrder options{.explicit_tree = true};
+  int checked = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const auto k = static_cast<std::uint32_t>(1 + random() % 40);
+    const Tree tree = i % 2 ? order::random_tree(random, k, i % 4 == 1 ? Op::fma : Op::mul) : order::random_order(random, k, options).tree(k);
+    const std::string text = tree.text();
+    if (text.find("f64") != std::string::npos) continue;
+    std::vector<float> a(k), b(k);
+    for (auto* x : {&a, &b})
+      for (float& v : *x) v = random() % 16 ? uniform(random) : -0.0f;
+    const float want = static_cast<float>(TextValue(text, tree.main_op(), a.data(), b.data()).value());
+    ASSERT_TRUE(same_bits(evaluate(tree, a.data(), b.data()), want)) << text;
+    ASSERT_TRUE(same_bits(evaluate(order::commuted(random, tree), a.data(), b.data()), want)) << text;
+    ++checked;
+  }
+  EXPECT_GT(checked, 3000);
+}
 
 TEST(Environment, RoundsToNearestAndKeepsSubnormals) {
 #if defined(__SSE2__)
