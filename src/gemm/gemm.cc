@@ -228,8 +228,7 @@ namespace {
 template <class T>
 void batch(T alpha, MatrixView<const T> a, Index a_batch, MatrixView<const T> b, Index b_batch, T beta, MatrixView<T> c,
            Index c_batch, Index count, const Order& order, const Context& context) {
-  if (count < 0) throw Error(Code::invalid_argument, fmt::format("gemm_batch: negative count {}", count));
-  if (count > 1 && c_batch == 0) throw Error(Code::invalid_argument, "gemm_batch: all products would write the same C");
+  check_arguments(alpha, a, b, c, Bias<T>{}, Batch{count, a_batch, b_batch, c_batch});
   const Plan<T> plan(order, c.rows, c.cols, a.cols, context);
   for (Index i = 0; i < count; ++i) {
     plan.run(alpha, a, b, beta, c);
