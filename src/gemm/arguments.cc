@@ -51,9 +51,11 @@ Elements elements(MatrixView<const T> x, Index count, Index batch) {
     if (n <= 1) continue;
     const Wide bytes = static_cast<Wide>(stride) * static_cast<Wide>(sizeof(T));
     if (bytes < 0) out.first += (n - 1) * bytes;
-    out.all[out.count++] = {n, bytes < 0 ? -bytes : bytes};
+    const Dimension d{n, bytes < 0 ? -bytes : bytes};
+    std::size_t at = out.count++;
+    for (; at > 0 && out.all[at - 1].stride > d.stride; --at) out.all[at] = out.all[at - 1];
+    out.all[at] = d;
   }
-  std::ranges::sort(std::span(out.all).first(out.count), {}, &Dimension::stride);
   return out;
 }
 
