@@ -18,6 +18,9 @@ install(FILES ${PROJECT_BINARY_DIR}/samebits.pc DESTINATION ${CMAKE_INSTALL_LIBD
 
 if(TARGET samebits_program)
   install(TARGETS samebits_program)
+  install(DIRECTORY tests/data/cases DESTINATION ${CMAKE_INSTALL_DATADIR}/samebits)  # what `samebits demo` explains
+  install(FILES packaging/samebits.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES packaging/samebits.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME samebits)
 endif()
 if(TARGET samebits_cblas)
   install(TARGETS samebits_cblas)
