@@ -59,13 +59,15 @@ struct Dmma {
     }
   }
 
-  template <class Arguments>
-  SAMEBITS_DEVICE void write(const Arguments& arguments, int piece, Offset m0, Offset n0, const double (&tile)[S::elements]) const {
+  static constexpr int parts = S::tiles_m, staging_pad = 8;
+  static SAMEBITS_DEVICE int row_of(int part, int i) { return i / 8 * S::WM + part * 8 + i % 8; }
+  SAMEBITS_DEVICE void put(int part, double* staging, int pitch, const double (&tile)[S::elements]) const {
+    double* const to = staging + (row / S::WM * 8 + g) * pitch + column + t * 2;
 #pragma unroll
-    for (int i = 0; i < S::tiles_m; ++i)
-#pragma unroll
-      for (int j = 0; j < S::tiles_n; ++j)
-        write_row<2>(arguments, piece, m0 + row + i * 8 + g, n0 + column + j * 8 + t * 2, tile + (i * S::tiles_n + j) * 2);
+    for (int j = 0; j < S::tiles_n; ++j) {
+      const double* d = tile + (part * S::tiles_n + j) * 2;
+      store(reinterpret_cast<Vector<double>*>(to + j * 8), Vector<double>{{d[0], d[1]}});
+    }
   }
 };
 

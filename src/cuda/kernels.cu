@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels, compiled for GPUs, under the names of kernels.inc.
 #include "cuda/dmma.cuh"
-#include "cuda/kernels.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/simt.cuh"
 #include "cuda/tf32.cuh"
@@ -27,6 +26,7 @@ namespace samebits::cuda::gpu {
 #undef PACK
 #undef FOLD
 
+extern const void* const kernel_functions[];
 const void* const kernel_functions[] = {
 #define SIMT(name, ...) reinterpret_cast<const void*>(&name),
 #define DMMA SIMT

@@ -118,14 +118,19 @@ struct Simt {
     }
   }
 
-  template <class Arguments>
-  SAMEBITS_DEVICE void write(const Arguments& g, int piece, Offset m0, Offset n0, const T (&tile)[S::elements]) const {
+  static constexpr int parts = S::TM, staging_pad = 8 / S::lanes_m * S::V;  // eight lanes' vectors fall into different banks
+  static SAMEBITS_DEVICE int row_of(int part, int i) {
+    return i / S::lanes_m * S::WM + (part / S::V * S::lanes_m + i % S::lanes_m) * S::V + part % S::V;
+  }
+  SAMEBITS_DEVICE void put(int part, T* staging, int pitch, const T (&tile)[S::elements]) const {
+    T* const to = staging + (row / S::WM * S::lanes_m + row % S::WM / S::V) * pitch + column;
 #pragma unroll
-    for (int i = 0; i < S::TM; ++i)
+    for (int j = 0; j < S::TN; j += S::V) {
+      Vector<T> v;
 #pragma unroll
-      for (int j = 0; j < S::TN; j += S::V)
-        write_row<S::V>(g, piece, m0 + row + i / S::V * S::lanes_m * S::V + i % S::V,
-                        n0 + column + j / S::V * S::lanes_n * S::V, tile + i * S::TN + j);
+      for (int i = 0; i < S::V; ++i) v.v[i] = tile[part * S::TN + j + i];
+      store(reinterpret_cast<Vector<T>*>(to + j * S::lanes_n), v);
+    }
   }
 };
 

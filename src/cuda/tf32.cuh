@@ -12,6 +12,10 @@ namespace samebits::cuda::SAMEBITS_SIDE {
 // is what ldmatrix reads and cp.async writes at a time, then lie in different banks.
 SAMEBITS_DEVICE int swizzle(int row, int chunk) { return row * 16 + (chunk ^ (row / 2 % 4)) * 4; }
 
+struct alignas(8) Pair {
+  float x, y;
+};
+
 template <int BX, int BK, int Threads>
 struct PackedLoader {
   static constexpr int rows = Threads / 4, steps = BX / rows;  // four threads side by side on a row
@@ -89,16 +93,15 @@ struct Tf32 {
     }
   }
 
-  template <class Arguments>
-  SAMEBITS_DEVICE void write(const Arguments& g, int piece, Offset m0, Offset n0, const float (&tile)[S::elements]) const {
+  static constexpr int parts = S::tiles_m * 2, staging_pad = 8;
+  static SAMEBITS_DEVICE int row_of(int part, int i) { return i / 8 * S::WM + part * 8 + i % 8; }
+  SAMEBITS_DEVICE void put(int part, float* staging, int pitch, const float (&tile)[S::elements]) const {
+    float* const to = staging + (row / S::WM * 8 + lane / 4) * pitch + column + lane % 4 * 2;
 #pragma unroll
-    for (int i = 0; i < S::tiles_m; ++i)
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-#pragma unroll
-        for (int j = 0; j < S::tiles_n; ++j)
-          write_row<2>(g, piece, m0 + row + i * 16 + half * 8 + lane / 4, n0 + column + j * 8 + lane % 4 * 2,
-                       tile + (i * S::tiles_n + j) * 4 + half * 2);
+    for (int j = 0; j < S::tiles_n; ++j) {
+      const float* d = tile + (part / 2 * S::tiles_n + j) * 4 + part % 2 * 2;
+      store(reinterpret_cast<Pair*>(to + j * 8), Pair{d[0], d[1]});
+    }
   }
 };
 

@@ -142,11 +142,34 @@ SAMEBITS_DEVICE void write_row(const GemmArguments<T, Out>& g, int piece, Offset
       g.finish.c[i * g.finish.c_row + (j + v) * g.finish.c_col] = finish_element(g.finish, static_cast<Out>(values[v]), i, j + v);
 }
 
+// Hands a finished tile over by way of shared memory, some rows at a time: what a thread writes to C then continues what its
+// neighbour writes, and the epilogue stands in the code once for all elements of a thread.
+template <class K, class T, class Out>
+SAMEBITS_DEVICE void write_tile(const GemmArguments<T, Out>& g, const K& kernel, const TilePlace& place, const T (&tile)[K::S::elements]) {
+  using S = typename K::S;
+  using V = Vector<T>;
+  constexpr int vectors = S::BN / V::size, pitch = S::BN + K::staging_pad, rows = S::BM / K::parts;
+  static_assert(rows * pitch * static_cast<int>(sizeof(T)) <= S::pipeline_bytes);
+  T* const staging = reinterpret_cast<T*>(shared_memory());  // (rows, pitch)
+#pragma unroll
+  for (int part = 0; part < K::parts; ++part) {
+    sync_threads();
+    kernel.put(part, staging, pitch, tile);
+    sync_threads();
+#pragma unroll 1
+    for (int e = thread_index(); e < rows * vectors; e += S::threads) {
+      const V v = load(reinterpret_cast<const V*>(staging + e / vectors * pitch) + e % vectors);
+      write_row<V::size>(g, place.piece, static_cast<Offset>(place.row) * S::BM + K::row_of(part, e / vectors),
+                         static_cast<Offset>(place.column) * S::BN + e % vectors * V::size, v.v);
+    }
+  }
+}
+
 // The part that all GEMM kernels have in common: tiles of C one after another, stages of K through shared memory, runs and
 // merges. K gives the shape S, the loaders of A and B, and
 //   K(thread)                                  knows where the thread's elements lie in the tile
 //   chain(stage, offset, count, op, tile)      joins `count` positions of the stage, from `offset`
-//   write(g, piece, m0, n0, tile)              hands the finished tile over
+//   put(part, staging, tile)                   writes this thread's elements of some rows, `row_of(part, i)`, of the tile
 template <class K, class T, class Out>
 SAMEBITS_DEVICE void gemm_blocks(const GemmArguments<T, Out>& g) {
   using S = typename K::S;
@@ -195,8 +218,7 @@ SAMEBITS_DEVICE void gemm_blocks(const GemmArguments<T, Out>& g) {
         if (at == cursor.end) cursor.finish(g, tile);
       }
     }
-    const TilePlace place = tile_place(g, number);
-    kernel.write(g, place.piece, static_cast<Offset>(place.row) * S::BM, static_cast<Offset>(place.column) * S::BN, tile);
+    write_tile(g, kernel, tile_place(g, number), tile);
     sync_threads();  // the next tile fills stage 0
   }
 }
