@@ -34,10 +34,17 @@ Model accumulator(bool is_double) {
 void round_inputs(Model& m, Format format, bool to_nearest) {
   const double half = to_nearest ? 0.5 : 1;
   switch (format) {
-    case Format::none: return;
-    case Format::tf32: m.input = half * 0x1p-10, m.input_least = half * 0x1p-136, m.input_greatest = 0x1.ffcp127; break;
-    case Format::bf16: m.input = half * 0x1p-7, m.input_least = half * 0x1p-133, m.input_greatest = 0x1.fep127; break;
-    case Format::fp16: m.input = half * 0x1p-10, m.input_least = half * 0x1p-24, m.input_greatest = 65504; break;
+    case Format::none:
+      return;
+    case Format::tf32:
+      m.input = half * 0x1p-10, m.input_least = half * 0x1p-136, m.input_greatest = 0x1.ffcp127;
+      break;
+    case Format::bf16:
+      m.input = half * 0x1p-7, m.input_least = half * 0x1p-133, m.input_greatest = 0x1.fep127;
+      break;
+    case Format::fp16:
+      m.input = half * 0x1p-10, m.input_least = half * 0x1p-24, m.input_greatest = 65504;
+      break;
   }
   m.emin_power = format == Format::fp16 ? 0x1p-14 : 0x1p-126;
 }
@@ -47,13 +54,20 @@ Model model(Precision precision, std::size_t k) {
   Model m = accumulator(precision == Precision::f64);
   m.roundings = static_cast<double>(k);  // in any binary tree a product is rounded once and passes at most k - 1 additions
   switch (precision) {
-    case Precision::f64: break;
+    case Precision::f64:
+      break;
     case Precision::f32:
       if (sizeof(T) == 8) m.input = 0x1p-24, m.input_least = 0x1p-150, m.input_greatest = std::numeric_limits<float>::max();
       break;
-    case Precision::tf32: round_inputs(m, Format::tf32, false); break;  // hardware truncates
-    case Precision::bf16: round_inputs(m, Format::bf16, true); break;
-    case Precision::fp16: round_inputs(m, Format::fp16, true); break;
+    case Precision::tf32:
+      round_inputs(m, Format::tf32, false);
+      break;  // hardware truncates
+    case Precision::bf16:
+      round_inputs(m, Format::bf16, true);
+      break;
+    case Precision::fp16:
+      round_inputs(m, Format::fp16, true);
+      break;
   }
   // The loosest tensor core: blocks of four, 23 fraction bits (Volta).
   if (precision >= Precision::tf32) m.block = 4, m.fraction = 23, m.blocks = std::ceil(m.roundings / 4);
@@ -124,8 +138,8 @@ double bound(const Model& m, const Element<T>& e) {
   const double bias = s.has_bias ? std::fabs(static_cast<double>(s.bias)) : 0;
   const double k = static_cast<double>(e.k);
 
-  const double inputs =
-      alpha * (x.products * (2 * m.input + m.input * m.input) + m.input_least * (x.a + x.b) + k * m.input_least * m.input_least);
+  const double inputs = alpha * (x.products * (2 * m.input + m.input * m.input) + m.input_least * (x.a + x.b) +
+                                 k * m.input_least * m.input_least);
   const double sum = alpha * x.products + c + bias + inputs;
   const double roundings = m.roundings + (s.alpha != 1) + (s.beta != 0) + (s.beta != 0 && s.beta != 1) + s.has_bias;
   double relative = roundings * m.unit, absolute = (std::max(alpha, 1.0) + 1) * (k + 2) * m.least;
@@ -188,11 +202,16 @@ double quick_sum(const Element<T>& e, double& slack) {
 
 std::string name(Precision precision) {
   switch (precision) {
-    case Precision::f64: return "float64";
-    case Precision::f32: return "float32";
-    case Precision::tf32: return "TF32";
-    case Precision::bf16: return "BF16";
-    case Precision::fp16: break;
+    case Precision::f64:
+      return "float64";
+    case Precision::f32:
+      return "float32";
+    case Precision::tf32:
+      return "TF32";
+    case Precision::bf16:
+      return "BF16";
+    case Precision::fp16:
+      break;
   }
   return "FP16";
 }
@@ -247,14 +266,15 @@ std::optional<Precision> size_of_error(const Element<T>& element, T value) {
 }
 
 template <class T>
-BoundReport check_bound(Precision precision, MatrixView<const T> a, MatrixView<const T> b, MatrixView<const T> value, T alpha,
-                        T beta, MatrixView<const T> c, Bias<T> bias) {
+BoundReport check_bound(Precision precision, MatrixView<const T> a, MatrixView<const T> b, MatrixView<const T> value,
+                        T alpha, T beta, MatrixView<const T> c, Bias<T> bias) {
   const FloatEnvironment environment;
   const Index k = a.cols;
   const Model m = model<T>(precision, static_cast<std::size_t>(k));
   const InputRounding as_given;
   std::vector<T> rows(a.rows * k), column(k);
-  for (Index i = 0; i < a.rows; ++i) reference::gather(as_given, a.data + i * a.row_stride, a.col_stride, k, rows.data() + i * k);
+  for (Index i = 0; i < a.rows; ++i)
+    reference::gather(as_given, a.data + i * a.row_stride, a.col_stride, k, rows.data() + i * k);
   BoundReport report;
   report.elements = value.rows * value.cols;
   for (Index j = 0; j < value.cols; ++j) {
@@ -288,9 +308,9 @@ template bool within(Precision, const Element<float>&, float);
 template bool within(Precision, const Element<double>&, double);
 template std::optional<Precision> size_of_error(const Element<float>&, float);
 template std::optional<Precision> size_of_error(const Element<double>&, double);
-template BoundReport check_bound(Precision, MatrixView<const float>, MatrixView<const float>, MatrixView<const float>, float, float,
-                                 MatrixView<const float>, Bias<float>);
-template BoundReport check_bound(Precision, MatrixView<const double>, MatrixView<const double>, MatrixView<const double>, double,
-                                 double, MatrixView<const double>, Bias<double>);
+template BoundReport check_bound(Precision, MatrixView<const float>, MatrixView<const float>, MatrixView<const float>, float,
+                                 float, MatrixView<const float>, Bias<float>);
+template BoundReport check_bound(Precision, MatrixView<const double>, MatrixView<const double>, MatrixView<const double>,
+                                 double, double, MatrixView<const double>, Bias<double>);
 
 }  // namespace samebits::explain

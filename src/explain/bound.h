@@ -4,9 +4,9 @@
 // With n roundings on the way of a product (k, and one for each of alpha, beta*C, + C, + bias), u the unit roundoff of the
 // accumulator and gamma_n = n*u / (1 - n*u) (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1):
 //   |result - exact| <= gamma_n * (S + E) + E + underflow,   S = |alpha| * sum |a||b| + |beta*C| + |bias|,
-// where E is what rounding the inputs changes: (2 u_in + u_in^2) * |alpha| * sum |a||b|, and the format's least subnormal times
-// the other operand. A tensor-core block of L products with F fraction bits errs by (L+1) * 2^-F of its greatest term and is
-// truncated (2^-23): n*u becomes blocks * ((L+1) * 2^-F + 2^-23). Everything is rounded upward.
+// where E is what rounding the inputs changes: (2 u_in + u_in^2) * |alpha| * sum |a||b|, and the format's least subnormal
+// times the other operand. A tensor-core block of L products with F fraction bits errs by (L+1) * 2^-F of its greatest term
+// and is truncated (2^-23): n*u becomes blocks * ((L+1) * 2^-F + 2^-23). Everything is rounded upward.
 #pragma once
 
 #include <optional>
@@ -45,7 +45,8 @@ double error_bound(Precision precision, const Element<T>& element);
 template <class T>
 double error_bound(const Order& order, const Element<T>& element);
 
-// Whether the value can come from a correct product in this precision. Where the exact value is not finite: whether it is that.
+// Whether the value can come from a correct product in this precision. Where the exact value is not finite: whether it is
+// that.
 template <class T>
 bool within(Precision precision, const Element<T>& element, T value);
 
@@ -62,7 +63,7 @@ struct BoundReport {
 
 // All of C. `c` is the old C (null data: none).
 template <class T>
-BoundReport check_bound(Precision precision, MatrixView<const T> a, MatrixView<const T> b, MatrixView<const T> value, T alpha = 1,
-                        T beta = 0, MatrixView<const T> c = {}, Bias<T> bias = {});
+BoundReport check_bound(Precision precision, MatrixView<const T> a, MatrixView<const T> b, MatrixView<const T> value,
+                        T alpha = 1, T beta = 0, MatrixView<const T> c = {}, Bias<T> bias = {});
 
 }  // namespace samebits::explain

@@ -67,14 +67,30 @@ std::string pattern(const std::string& one, const std::string& many, const std::
 
 }  // namespace
 
-bool same_bits(float x, float y) { return same(x, y); }
-bool same_bits(double x, double y) { return same(x, y); }
-std::string bits(float x) { return bits_of(x); }
-std::string bits(double x) { return bits_of(x); }
-std::string hex(float x) { return fmt::format("{} ({})", bits_of(x), x); }
-std::string hex(double x) { return fmt::format("{} ({})", bits_of(x), x); }
-std::optional<std::uint64_t> ulp_distance(float x, float y) { return distance(x, y); }
-std::optional<std::uint64_t> ulp_distance(double x, double y) { return distance(x, y); }
+bool same_bits(float x, float y) {
+  return same(x, y);
+}
+bool same_bits(double x, double y) {
+  return same(x, y);
+}
+std::string bits(float x) {
+  return bits_of(x);
+}
+std::string bits(double x) {
+  return bits_of(x);
+}
+std::string hex(float x) {
+  return fmt::format("{} ({})", bits_of(x), x);
+}
+std::string hex(double x) {
+  return fmt::format("{} ({})", bits_of(x), x);
+}
+std::optional<std::uint64_t> ulp_distance(float x, float y) {
+  return distance(x, y);
+}
+std::optional<std::uint64_t> ulp_distance(double x, double y) {
+  return distance(x, y);
+}
 
 template <class T>
 Comparison compare(MatrixView<const T> left, MatrixView<const T> right) {
@@ -97,8 +113,10 @@ Comparison compare(MatrixView<const T> left, MatrixView<const T> right) {
         result.first_col = j;
         result.first = fmt::format("{} and {}", hex(x), hex(y));
       }
-      if (!ulp) result.max_ulp.reset();
-      else if (result.max_ulp) result.max_ulp = std::max(*result.max_ulp, *ulp);
+      if (!ulp)
+        result.max_ulp.reset();
+      else if (result.max_ulp)
+        result.max_ulp = std::max(*result.max_ulp, *ulp);
       row_differs[i] = col_differs[j] = 1;
     }
   if (result.equal()) return result;
@@ -114,7 +132,8 @@ Comparison compare(MatrixView<const T> left, MatrixView<const T> right) {
   if (result.different == result.elements) {
     result.where = "all elements";
   } else {
-    result.where = fmt::format("{}, {}", pattern("row", "rows", rows, left.rows), pattern("column", "columns", cols, left.cols));
+    result.where =
+        fmt::format("{}, {}", pattern("row", "rows", rows, left.rows), pattern("column", "columns", cols, left.cols));
     if (result.different < block) result.where += fmt::format(" ({} of these {} elements)", result.different, block);
   }
   return result;

@@ -21,8 +21,12 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
 }
-Set leaf_set(std::uint32_t k) { return {mix(2 * std::uint64_t{k}), mix(2 * std::uint64_t{k} + 1)}; }
-Set join(Set x, Set y) { return {x.first ^ y.first, x.second ^ y.second}; }
+Set leaf_set(std::uint32_t k) {
+  return {mix(2 * std::uint64_t{k}), mix(2 * std::uint64_t{k} + 1)};
+}
+Set join(Set x, Set y) {
+  return {x.first ^ y.first, x.second ^ y.second};
+}
 
 // The same tree with one item for each product, or for each block of mma.
 Tree in_single_steps(const Tree& tree) {
@@ -75,7 +79,7 @@ struct Side {
       if (item.is_node()) {
         sets[n] = join(sets[n], sets[item.node]);
         sizes[n] += sizes[item.node];
-        const Node &child = tree.nodes[item.node];
+        const Node& child = tree.nodes[item.node];
         if (i == 0 && tree.nodes[n].wide == child.wide && child.round == Format::none) return;  // the child's value again
       } else {
         for (std::uint32_t l = 0; l < item.count; ++l) sets[n] = join(sets[n], leaf_set(tree.ks[item.begin + l]));
@@ -95,8 +99,10 @@ struct Side {
       todo.pop_back();
       for (std::uint32_t i = 0; i < count; ++i) {
         const Item& item = tree.nodes[n].items[i];
-        if (item.is_node()) todo.push_back({item.node, static_cast<std::uint32_t>(tree.nodes[item.node].items.size())});
-        else out.insert(out.end(), tree.ks.begin() + item.begin, tree.ks.begin() + item.begin + item.count);
+        if (item.is_node())
+          todo.push_back({item.node, static_cast<std::uint32_t>(tree.nodes[item.node].items.size())});
+        else
+          out.insert(out.end(), tree.ks.begin() + item.begin, tree.ks.begin() + item.begin + item.count);
       }
     }
     std::ranges::sort(out);
@@ -123,8 +129,8 @@ std::string Trace::value(double x, bool wide) const {
 }
 
 template <class T>
-Trace trace(const Order& left_order, const Order& right_order, const T* a, const T* b, Index k, const reference::Scale<T>& scale,
-            std::size_t kept) {
+Trace trace(const Order& left_order, const Order& right_order, const T* a, const T* b, Index k,
+            const reference::Scale<T>& scale, std::size_t kept) {
   const FloatEnvironment environment;
   const Side<T> left(left_order, a, b, k, scale), right(right_order, a, b, k, scale);
   Trace out;
@@ -149,17 +155,21 @@ Trace trace(const Order& left_order, const Order& right_order, const T* a, const
     if (match == formed.end()) {
       if (!out.parts_at) {
         const Item& item = left.tree.nodes[step.node].items[step.item];
-        const auto joined = item.is_node() ? left.leaves({item.node, static_cast<std::uint32_t>(
-                                                              left.tree.nodes[item.node].items.size() - 1), {}, 0, 0, false})
-                                           : std::vector<std::uint32_t>{left.tree.ks[item.begin]};
+        const auto joined =
+            item.is_node()
+                ? left.leaves(
+                      {item.node, static_cast<std::uint32_t>(left.tree.nodes[item.node].items.size() - 1), {}, 0, 0, false})
+                : std::vector<std::uint32_t>{left.tree.ks[item.begin]};
         out.parts_at = joined.front();
         out.parts_leaves = left.leaves(step);
       }
       continue;
     }
     const auto [at, is_new] = seen.try_emplace(step.set, common.size());
-    if (is_new) common.push_back({&step, match->second});
-    else common[at->second].first = &step;
+    if (is_new)
+      common.push_back({&step, match->second});
+    else
+      common[at->second].first = &step;
   }
   if (!out.same_tree) std::ranges::stable_sort(common, {}, [](const auto& pair) { return pair.first->size; });
 
@@ -167,8 +177,8 @@ Trace trace(const Order& left_order, const Order& right_order, const T* a, const
   const auto differs = [](const auto& pair) { return !same_bits(pair.first->value, pair.second->value); };
   const auto first = std::ranges::find_if(common, differs);
   const auto add = [&](const auto& pair) {
-    out.steps.push_back({left.leaves(*pair.first), pair.first->value, pair.second->value, pair.first->wide, pair.second->wide,
-                         differs(pair)});
+    out.steps.push_back({left.leaves(*pair.first), pair.first->value, pair.second->value, pair.first->wide,
+                         pair.second->wide, differs(pair)});
   };
   const std::size_t stop = first - common.begin();
   for (std::size_t i = stop > kept ? stop - kept : 0; i < stop; ++i) add(common[i]);
@@ -179,8 +189,10 @@ Trace trace(const Order& left_order, const Order& right_order, const T* a, const
   }
   return out;
 }
-template Trace trace(const Order&, const Order&, const float*, const float*, Index, const reference::Scale<float>&, std::size_t);
-template Trace trace(const Order&, const Order&, const double*, const double*, Index, const reference::Scale<double>&, std::size_t);
+template Trace trace(const Order&, const Order&, const float*, const float*, Index, const reference::Scale<float>&,
+                     std::size_t);
+template Trace trace(const Order&, const Order&, const double*, const double*, Index, const reference::Scale<double>&,
+                     std::size_t);
 
 std::string Trace::text(const std::string& left_name, const std::string& right_name) const {
   std::string out;
@@ -196,16 +208,21 @@ std::string Trace::text(const std::string& left_name, const std::string& right_n
   out += same_tree ? fmt::format("  both form the same {} sums, in the same order\n", common)
                    : fmt::format("  {} sums over the same products in both orders\n", common);
   if (parts_at)
-    out += fmt::format("  the orders part where {} adds k = {}: only it sums {}\n", left_name, *parts_at, leaves_text(parts_leaves));
+    out += fmt::format("  the orders part where {} adds k = {}: only it sums {}\n", left_name, *parts_at,
+                       leaves_text(parts_leaves));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const TraceStep& step = steps[i];
     const char* how = i == first_differs ? "first difference" : step.differs ? "different" : "equal";
     out += fmt::format("  {}, k = {}\n", how, leaves_text(step.leaves));
-    if (step.differs) pair(step.left, step.right, step.left_wide, step.right_wide);
-    else out += fmt::format("    {}\n", value(step.left, step.left_wide));
+    if (step.differs)
+      pair(step.left, step.right, step.left_wide, step.right_wide);
+    else
+      out += fmt::format("    {}\n", value(step.left, step.left_wide));
   }
-  if (!sum_differs && differs) out += "  the sums are equal; the epilogue makes the difference:\n";
-  else out += differs ? "  results:\n" : "  results are equal:\n";
+  if (!sum_differs && differs)
+    out += "  the sums are equal; the epilogue makes the difference:\n";
+  else
+    out += differs ? "  results:\n" : "  results are equal:\n";
   pair(left, right);
   return out;
 }

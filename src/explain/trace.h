@@ -16,7 +16,7 @@ struct TraceStep {
   std::vector<std::uint32_t> leaves;  // sorted
   double left = 0, right = 0;         // values of the element's type, or double where the accumulator is wide
   bool left_wide = false, right_wide = false;
-  bool differs = false;               // NaN equals NaN
+  bool differs = false;  // NaN equals NaN
 };
 
 struct Trace {
@@ -33,8 +33,8 @@ struct Trace {
   // Sums over the same products in both orders: in evaluation order where the trees are the same, else the smallest first.
   // At most `kept` before the first that differs, that one, and the whole sum if it is not among them.
   std::vector<TraceStep> steps;
-  std::size_t common = 0;                   // how many there are
-  std::optional<std::size_t> first_differs; // index into steps
+  std::size_t common = 0;                    // how many there are
+  std::optional<std::size_t> first_differs;  // index into steps
 
   // Different trees: the first k, in the left order, whose joining makes a sum that the right order does not form.
   std::optional<std::uint32_t> parts_at;

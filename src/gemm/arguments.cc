@@ -13,7 +13,9 @@
 namespace samebits {
 namespace {
 
-[[noreturn]] void invalid(const std::string& message) { throw Error(Code::invalid_argument, message); }
+[[noreturn]] void invalid(const std::string& message) {
+  throw Error(Code::invalid_argument, message);
+}
 
 __extension__ using Wide = __int128;
 
@@ -86,7 +88,8 @@ class Lines {
   std::vector<Wide> starts_;
 };
 
-// Whether they may share an element. Exact where lines are contiguous or all strides have a common divisor that separates them.
+// Whether they may share an element. Exact where lines are contiguous or all strides have a common divisor that separates
+// them.
 bool overlap(const Elements& x, const Elements& y) {
   if (x.end() <= y.first || y.end() <= x.first) return false;
   Wide divisor = 0, offset = y.first - x.first;
@@ -98,9 +101,12 @@ bool overlap(const Elements& x, const Elements& y) {
   }
   const Lines p(x), q(y);
   for (Index i = 0, j = 0; i < p.size() && j < q.size();) {
-    if (p[i] + p.length <= q[j]) ++i;
-    else if (q[j] + q.length <= p[i]) ++j;
-    else return true;
+    if (p[i] + p.length <= q[j])
+      ++i;
+    else if (q[j] + q.length <= p[i])
+      ++j;
+    else
+      return true;
   }
   return false;
 }
@@ -121,13 +127,15 @@ void check_view(const char* name, MatrixView<const T> x, Index count, Index batc
     reach += span < 0 ? -span : span;
   }
   if (reach > std::numeric_limits<std::ptrdiff_t>::max() / static_cast<Wide>(sizeof(T)))
-    invalid(fmt::format("{}: {} x {} with strides {}, {} is larger than memory", name, x.rows, x.cols, x.row_stride, x.col_stride));
+    invalid(fmt::format("{}: {} x {} with strides {}, {} is larger than memory", name, x.rows, x.cols, x.row_stride,
+                        x.col_stride));
 }
 
 }  // namespace
 
 template <class T>
-void check_arguments(T alpha, MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, Bias<T> bias, const Batch& batch) {
+void check_arguments(T alpha, MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, Bias<T> bias,
+                     const Batch& batch) {
   const Index count = batch.count;
   if (count < 0) invalid(fmt::format("a batch of {} products", count));
   const bool reads = alpha != 0 && !empty(c);
@@ -135,18 +143,22 @@ void check_arguments(T alpha, MatrixView<const T> a, MatrixView<const T> b, Matr
   check_view<T>("B", b, count, batch.b, reads);
   check_view<T>("C", c, count, batch.c, true);
   if (a.rows != c.rows || b.cols != c.cols || a.cols != b.rows)
-    invalid(fmt::format("shapes do not fit: A is {} x {}, B is {} x {}, C is {} x {}", a.rows, a.cols, b.rows, b.cols, c.rows, c.cols));
+    invalid(fmt::format("shapes do not fit: A is {} x {}, B is {} x {}, C is {} x {}", a.rows, a.cols, b.rows, b.cols,
+                        c.rows, c.cols));
   if (empty(c) || count == 0) return;
 
   const Elements own = elements<T>(c, count, batch.c);
   if (!distinct(own))
-    invalid(count == 1 ? fmt::format("C: strides {}, {} of {} x {} put two elements in one place", c.row_stride, c.col_stride, c.rows, c.cols)
+    invalid(count == 1 ? fmt::format("C: strides {}, {} of {} x {} put two elements in one place", c.row_stride,
+                                     c.col_stride, c.rows, c.cols)
                        : fmt::format("C: {} matrices, {} elements apart, overlap", count, batch.c));
   if (reads && !empty(a) && overlap(own, elements(a, count, batch.a))) invalid("C overlaps A");
   if (reads && !empty(b) && overlap(own, elements(b, count, batch.b))) invalid("C overlaps B");
-  if (bias.data && overlap(own, elements(MatrixView<const T>{bias.data, c.cols, 1, bias.stride, 1}, 1, 0))) invalid("C overlaps the bias");
+  if (bias.data && overlap(own, elements(MatrixView<const T>{bias.data, c.cols, 1, bias.stride, 1}, 1, 0)))
+    invalid("C overlaps the bias");
 }
-template void check_arguments(float, MatrixView<const float>, MatrixView<const float>, MatrixView<float>, Bias<float>, const Batch&);
+template void check_arguments(float, MatrixView<const float>, MatrixView<const float>, MatrixView<float>, Bias<float>,
+                              const Batch&);
 template void check_arguments(double, MatrixView<const double>, MatrixView<const double>, MatrixView<double>, Bias<double>,
                               const Batch&);
 

@@ -107,11 +107,12 @@ class HeaderParser {
       if (peek() < '0' || peek() > '9') fail("shape", fmt::format("a size expected, found {}", found()));
       Index value = 0;
       for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
-        if (__builtin_mul_overflow(value, Index{10}, &value) || __builtin_add_overflow(value, Index{text_[at_] - '0'}, &value))
+        if (__builtin_mul_overflow(value, Index{10}, &value) ||
+            __builtin_add_overflow(value, Index{text_[at_] - '0'}, &value))
           fail("shape", "a size exceeds 2^63 - 1");
       values.push_back(value);
       if (values.size() > kMaxDimensions) fail("shape", fmt::format("more than {} dimensions", kMaxDimensions));
-      accept('L');  // written by Python 2
+      accept('L');                                                // written by Python 2
       if (!accept(',') && (peek() != ')' || values.size() == 1))  // (5) is not a tuple
         fail("shape", fmt::format("',' expected, found {}", found()));
     }
@@ -152,9 +153,12 @@ Element element(const std::string& descr, std::optional<Stored> void16, const st
 float half_to_float(std::uint16_t h) {
   const int exponent = h >> 10 & 31, fraction = h & 1023;
   std::uint32_t bits;
-  if (exponent == 31) bits = 0x7f800000u | fraction << 13;
-  else if (exponent) bits = (exponent + 112) << 23 | fraction << 13;
-  else bits = std::bit_cast<std::uint32_t>(static_cast<float>(fraction) * 0x1p-24f);
+  if (exponent == 31)
+    bits = 0x7f800000u | fraction << 13;
+  else if (exponent)
+    bits = (exponent + 112) << 23 | fraction << 13;
+  else
+    bits = std::bit_cast<std::uint32_t>(static_cast<float>(fraction) * 0x1p-24f);
   return std::bit_cast<float>(bits | (h & 0x8000u) << 16);
 }
 
@@ -204,10 +208,14 @@ U load(const unsigned char* p, bool swap) {
 
 std::string name(Stored type) {
   switch (type) {
-    case Stored::f16: return "float16";
-    case Stored::bf16: return "bfloat16";
-    case Stored::f32: return "float32";
-    case Stored::f64: break;
+    case Stored::f16:
+      return "float16";
+    case Stored::bf16:
+      return "bfloat16";
+    case Stored::f32:
+      return "float32";
+    case Stored::f64:
+      break;
   }
   return "float64";
 }
@@ -224,7 +232,8 @@ Array parse_npy(std::span<const unsigned char> bytes, const std::string& file, s
     fail("magic", "not a .npy file (it does not begin with \\x93NUMPY)");
   if (bytes.size() < 8) fail("version", "the file ends before it");
   const int major = bytes[6], minor = bytes[7];
-  if (major < 1 || major > 3 || minor != 0) fail("version", fmt::format("1.0, 2.0 or 3.0 expected, found {}.{}", major, minor));
+  if (major < 1 || major > 3 || minor != 0)
+    fail("version", fmt::format("1.0, 2.0 or 3.0 expected, found {}.{}", major, minor));
   const std::size_t width = major == 1 ? 2 : 4;
   if (bytes.size() < 8 + width) fail("header length", "the file ends before it");
   std::size_t length = 0;
@@ -244,7 +253,8 @@ Array parse_npy(std::span<const unsigned char> bytes, const std::string& file, s
   for (const Index n : header.shape)
     if (n != 0 && __builtin_mul_overflow(count, n, &count)) fail("shape", fmt::format("{} overflows", array.shape_text()));
   Index expected;
-  if (__builtin_mul_overflow(count, static_cast<Index>(e.size), &expected)) fail("shape", fmt::format("{} overflows", array.shape_text()));
+  if (__builtin_mul_overflow(count, static_cast<Index>(e.size), &expected))
+    fail("shape", fmt::format("{} overflows", array.shape_text()));
   if (std::ranges::count(header.shape, 0)) count = expected = 0;
   if (static_cast<std::size_t>(expected) != bytes.size())
     fail("data", fmt::format("{} of {} needs {} bytes, found {}", array.shape_text(), name(e.type), expected, bytes.size()));
@@ -258,9 +268,12 @@ Array parse_npy(std::span<const unsigned char> bytes, const std::string& file, s
   }
   array.f32.resize(count);
   for (Index i = 0; i < count; ++i) {
-    if (e.type == Stored::f32) array.f32[i] = std::bit_cast<float>(load<std::uint32_t>(p + 4 * i, e.swap));
-    else if (e.type == Stored::f16) array.f32[i] = half_to_float(load<std::uint16_t>(p + 2 * i, e.swap));
-    else array.f32[i] = std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(p + 2 * i, e.swap)) << 16);
+    if (e.type == Stored::f32)
+      array.f32[i] = std::bit_cast<float>(load<std::uint32_t>(p + 4 * i, e.swap));
+    else if (e.type == Stored::f16)
+      array.f32[i] = half_to_float(load<std::uint16_t>(p + 2 * i, e.swap));
+    else
+      array.f32[i] = std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(p + 2 * i, e.swap)) << 16);
   }
   if (header.fortran) to_c_order(array.shape, array.f32);
   return array;
@@ -279,8 +292,9 @@ Array read_npy(const std::filesystem::path& path, std::optional<Stored> void16) 
 
 std::vector<unsigned char> to_npy(const Array& array) {
   static constexpr const char* kDescr[] = {"<f2", "<V2", "<f4", "<f8"};
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", kDescr[static_cast<int>(array.stored)],
-                                   array.fortran ? "True" : "False", array.shape_text());
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", kDescr[static_cast<int>(array.stored)],
+                  array.fortran ? "True" : "False", array.shape_text());
   constexpr std::size_t kAlign = 64, kFixed = 10;
   header.append(kAlign - (kFixed + header.size() + 1) % kAlign, ' ');
   header += '\n';
@@ -299,7 +313,8 @@ std::vector<unsigned char> to_npy(const Array& array) {
                                                              : std::bit_cast<std::uint32_t>(array.f32[i]) >> 16;
     for (std::size_t byte = 0; byte < size; ++byte) out[start + size * at + byte] = bits >> (8 * byte) & 255;
   };
-  if (array.fortran) for_each_fortran_position(array.shape, array.size(), store);
+  if (array.fortran)
+    for_each_fortran_position(array.shape, array.size(), store);
   else
     for (Index i = 0; i < array.size(); ++i) store(i, i);
   return out;
@@ -322,8 +337,10 @@ Array from_matrix(MatrixView<const T> x) {
   data.reserve(x.rows * x.cols);
   for (Index i = 0; i < x.rows; ++i)
     for (Index j = 0; j < x.cols; ++j) data.push_back(x(i, j));
-  if constexpr (sizeof(T) == 8) array.f64 = std::move(data);
-  else array.f32 = std::move(data);
+  if constexpr (sizeof(T) == 8)
+    array.f64 = std::move(data);
+  else
+    array.f32 = std::move(data);
   return array;
 }
 template Array from_matrix(MatrixView<const float>);

@@ -17,7 +17,9 @@ std::string text(const Shape& shape) {
   return array.shape_text();
 }
 
-[[noreturn]] void invalid(const std::string& message) { throw Error(Code::invalid_argument, message); }
+[[noreturn]] void invalid(const std::string& message) {
+  throw Error(Code::invalid_argument, message);
+}
 
 Index product(std::span<const Index> sizes) {
   Index n = 1;
@@ -60,7 +62,8 @@ std::vector<Index> broadcast_offsets(const Shape& from, const Shape& to) {
 
 template <class T>
 std::vector<T> broadcast(const Array& x, const std::vector<T>& data, const Shape& shape) {
-  if (broadcast_shape(x.shape, shape) != shape) invalid(fmt::format("{} does not broadcast to {}", text(x.shape), text(shape)));
+  if (broadcast_shape(x.shape, shape) != shape)
+    invalid(fmt::format("{} does not broadcast to {}", text(x.shape), text(shape)));
   std::vector<T> out;
   for (const Index offset : broadcast_offsets(x.shape, shape)) out.push_back(data[offset]);
   return out;
@@ -129,7 +132,11 @@ std::vector<Reading> readings(const Array& a, const Array& b, const std::optiona
   return fit;
 }
 
-std::vector<float> broadcast_f32(const Array& x, const Shape& shape) { return broadcast(x, x.f32, shape); }
-std::vector<double> broadcast_f64(const Array& x, const Shape& shape) { return broadcast(x, x.f64, shape); }
+std::vector<float> broadcast_f32(const Array& x, const Shape& shape) {
+  return broadcast(x, x.f32, shape);
+}
+std::vector<double> broadcast_f64(const Array& x, const Shape& shape) {
+  return broadcast(x, x.f64, shape);
+}
 
 }  // namespace samebits::io

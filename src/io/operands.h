@@ -16,11 +16,12 @@ struct Reading {
 };
 
 // C[i] = op(A[i]) * op(B[i]) for i < count. With a B of one or two dimensions the leading dimensions of A are rows of one
-// product: (2, 3, 5) is 6 x 5. Otherwise leading dimensions are a batch, broadcast. A vector A is a row, a vector B a column.
+// product: (2, 3, 5) is 6 x 5. Otherwise leading dimensions are a batch, broadcast. A vector A is a row, a vector B a
+// column.
 struct Operands {
   Reading reading;
-  Index m = 0, n = 0, k = 0;  // of one product
-  Index count = 1;            // products
+  Index m = 0, n = 0, k = 0;                      // of one product
+  Index count = 1;                                // products
   std::vector<Index> a_shape, b_shape, c_shape;   // as in the files; of the result
   bool a_contiguous = true, b_contiguous = true;  // false: stored in Fortran order, the last axis is not the inner one
   std::vector<Index> a_offset, b_offset;          // first element of each product, `count` entries
@@ -44,8 +45,8 @@ struct Operands {
 // Throws Error(invalid_argument) with the shapes where they do not fit, or where the types differ.
 Operands operands(const Array& a, const Array& b, Reading reading);
 
-// Every reading that the shapes allow, plain first; c: the shape that the result must have. More than one: the files alone do
-// not tell (B is square, say).
+// Every reading that the shapes allow, plain first; c: the shape that the result must have. More than one: the files alone
+// do not tell (B is square, say).
 std::vector<Reading> readings(const Array& a, const Array& b, const std::optional<std::vector<Index>>& c = {});
 
 // The array's elements repeated to `shape` by NumPy's rules (a bias, say). Error(invalid_argument) where they do not fit.

@@ -8,7 +8,9 @@
 namespace samebits::reference {
 namespace {
 
-[[noreturn]] void unsupported(const char* why) { throw Error(Code::unsupported, why); }
+[[noreturn]] void unsupported(const char* why) {
+  throw Error(Code::unsupported, why);
+}
 
 // S is the precision of the node, T the type of the inputs.
 template <class S, class T>
@@ -132,12 +134,16 @@ S sum_pieces(const Tree& tree, const Values<T>& value, bool several, T alpha, co
   bool started = c != nullptr;
   const auto add = [&](std::uint32_t node) {
     const S p = static_cast<S>(value[node]), factor = static_cast<S>(alpha);
-    if (!started) s = alpha == 1 ? p : factor * p;
-    else if (alpha == 1) s = s + p;
-    else s = fused ? std::fma(factor, p, s) : s + factor * p;
+    if (!started)
+      s = alpha == 1 ? p : factor * p;
+    else if (alpha == 1)
+      s = s + p;
+    else
+      s = fused ? std::fma(factor, p, s) : s + factor * p;
     started = true;
   };
-  if (!several) add(tree.root);
+  if (!several)
+    add(tree.root);
   else
     for (const Item& item : tree.nodes[tree.root].items) add(item.node);
   return s;
@@ -161,11 +167,13 @@ void check_epilogue(const Tree& tree, const Epilogue& epilogue, T alpha, T beta)
   const bool has_c = beta != 0;
   const Node& root = tree.nodes[tree.root];
   if (has_c && epilogue.c == Epilogue::C::first && epilogue.alpha == Epilogue::Alpha::end && scaled)
-    unsupported("epilogue(c=first): the sum begins with C, so alpha must be applied to each piece (alpha=block) or to A (alpha=a)");
+    unsupported(
+        "epilogue(c=first): the sum begins with C, so alpha must be applied to each piece (alpha=block) or to A (alpha=a)");
   if (has_c && epilogue.c == Epilogue::C::seed) {
     if (scaled) unsupported("epilogue(c=seed): the chain starts from C, so alpha can only be applied to A (alpha=a)");
     const Node& node = tree.nodes[first_chain(tree)];
-    if (!node.items.empty() && node.items.front().op == Op::exact) unsupported("epilogue(c=seed): exact has no chain to start");
+    if (!node.items.empty() && node.items.front().op == Op::exact)
+      unsupported("epilogue(c=seed): exact has no chain to start");
   }
   const bool pieces = (scaled && epilogue.alpha == Epilogue::Alpha::block) || (has_c && epilogue.c == Epilogue::C::first);
   if (pieces && any_node(root) && !all_nodes(root))

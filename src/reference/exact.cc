@@ -32,8 +32,10 @@ struct Kulisch {
   void add_product(T a, T b) {
     const bool minus = std::signbit(a) != std::signbit(b);
     if (!std::isfinite(a) || !std::isfinite(b)) {
-      if (std::isnan(a) || std::isnan(b) || a == 0 || b == 0) any_nan = true;
-      else (minus ? minus_infinity : plus_infinity) = true;
+      if (std::isnan(a) || std::isnan(b) || a == 0 || b == 0)
+        any_nan = true;
+      else
+        (minus ? minus_infinity : plus_infinity) = true;
       return;
     }
     if (a == 0 || b == 0) return;
@@ -122,7 +124,11 @@ T dot(const T* a, const T* b, std::size_t n) {
 
 }  // namespace
 
-float exact_dot(const float* a, const float* b, std::size_t n) { return dot(a, b, n); }
-double exact_dot(const double* a, const double* b, std::size_t n) { return dot(a, b, n); }
+float exact_dot(const float* a, const float* b, std::size_t n) {
+  return dot(a, b, n);
+}
+double exact_dot(const double* a, const double* b, std::size_t n) {
+  return dot(a, b, n);
+}
 
 }  // namespace samebits::reference

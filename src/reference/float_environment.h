@@ -26,7 +26,9 @@ class FloatEnvironment {
     std::fegetenv(&saved_);
     std::fesetenv(FE_DFL_ENV);
   }
-  ~FloatEnvironment() { std::fesetenv(&saved_); }
+  ~FloatEnvironment() {
+    std::fesetenv(&saved_);
+  }
 #endif
   FloatEnvironment(const FloatEnvironment&) = delete;
   FloatEnvironment& operator=(const FloatEnvironment&) = delete;

@@ -66,7 +66,8 @@ void gemm(T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixV
     }
   }
 }
-template void gemm(float, MatrixView<const float>, MatrixView<const float>, float, MatrixView<float>, const Order&, Bias<float>);
+template void gemm(float, MatrixView<const float>, MatrixView<const float>, float, MatrixView<float>, const Order&,
+                   Bias<float>);
 template void gemm(double, MatrixView<const double>, MatrixView<const double>, double, MatrixView<double>, const Order&,
                    Bias<double>);
 

@@ -17,8 +17,8 @@ namespace samebits::reference {
 template <class T>
 T evaluate(const Tree& tree, const T* a, const T* b);
 
-// The same; `observe` hears the accumulator's value after each item of each node, children before their parents. The value is
-// a T unless the node is wide.
+// The same; `observe` hears the accumulator's value after each item of each node, children before their parents. The value
+// is a T unless the node is wide.
 using Observer = std::function<void(std::uint32_t node, std::uint32_t item, double value)>;
 template <class T>
 T evaluate(const Tree& tree, const T* a, const T* b, const Observer& observe);
@@ -67,6 +67,7 @@ double exact_dot(const double* a, const double* b, std::size_t n);
 
 // The whole product; checks no shapes. Any plain or regions order. Error(unsupported) before C is touched, see check().
 template <class T>
-void gemm(T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c, const Order& order, Bias<T> bias = {});
+void gemm(T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c, const Order& order,
+          Bias<T> bias = {});
 
 }  // namespace samebits::reference

@@ -15,10 +15,14 @@ struct Parameters {
 
 Parameters parameters(Format format) {
   switch (format) {
-    case Format::tf32: return {11, -126, 127};
-    case Format::bf16: return {8, -126, 127};
-    case Format::fp16: return {11, -14, 15};
-    case Format::none: break;
+    case Format::tf32:
+      return {11, -126, 127};
+    case Format::bf16:
+      return {8, -126, 127};
+    case Format::fp16:
+      return {11, -14, 15};
+    case Format::none:
+      break;
   }
   return {53, -1022, 1023};
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "explain/bound.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "explain/bound.h"
 #include "explain/compare.h"
 
 namespace samebits::explain {
@@ -56,8 +55,10 @@ TEST(Bound, TheErrorIsExact) {
 template <class T>
 void every_order_is_inside(unsigned seed) {
   std::mt19937 random(seed);
-  const char* epilogues[] = {"", "epilogue(alpha=block, c=first, fused) > ", "epilogue(fused) > ", "epilogue(alpha=a, c=seed) > "};
-  const char* orders[] = {"fma", "mul", "chunks(8) > fma", "lanes(8, fold=halves) > fma", "pairwise(1) > mul", "reverse > mul", "exact"};
+  const char* epilogues[] = {"", "epilogue(alpha=block, c=first, fused) > ", "epilogue(fused) > ",
+                             "epilogue(alpha=a, c=seed) > "};
+  const char* orders[] = {"fma",           "mul",  "chunks(8) > fma", "lanes(8, fold=halves) > fma", "pairwise(1) > mul",
+                          "reverse > mul", "exact"};
   double greatest = 0;
   for (int i = 0; i < 200; ++i) {
     auto d = data<T>(random, 1 + i % 40, i % 3 ? 1 : 60);
@@ -76,16 +77,21 @@ void every_order_is_inside(unsigned seed) {
   }
   EXPECT_GT(greatest, 0.2);  // the bound is not idle
 }
-TEST(Bound, EveryFloatOrderIsInside) { every_order_is_inside<float>(1); }
-TEST(Bound, EveryDoubleOrderIsInside) { every_order_is_inside<double>(2); }
+TEST(Bound, EveryFloatOrderIsInside) {
+  every_order_is_inside<float>(1);
+}
+TEST(Bound, EveryDoubleOrderIsInside) {
+  every_order_is_inside<double>(2);
+}
 
 TEST(Bound, RoundedInputsHaveTheirOwnBound) {
   std::mt19937 random(3);
   const struct {
     const char* order;
     Precision precision;
-  } cases[] = {{"tf32(rna) > fma", Precision::tf32}, {"tf32(rz) > fma", Precision::tf32},     {"tf32(rz) > mma(4,24)", Precision::tf32},
-               {"tf32(rz) > mma(8,25)", Precision::tf32}, {"bf16(rne) > fma", Precision::bf16}, {"bf16(rne) > mma(8,24)", Precision::bf16},
+  } cases[] = {{"tf32(rna) > fma", Precision::tf32},      {"tf32(rz) > fma", Precision::tf32},
+               {"tf32(rz) > mma(4,24)", Precision::tf32}, {"tf32(rz) > mma(8,25)", Precision::tf32},
+               {"bf16(rne) > fma", Precision::bf16},      {"bf16(rne) > mma(8,24)", Precision::bf16},
                {"fp16(rne) > mma(4,23)", Precision::fp16}};
   for (const auto& c : cases) {
     const Order order = Order::parse(c.order);

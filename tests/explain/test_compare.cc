@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "explain/compare.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "explain/compare.h"
 
 namespace samebits::explain {
 namespace {
@@ -102,7 +102,8 @@ TEST_F(Matrices, HistogramEdges) {
 }
 
 TEST_F(Matrices, ShapesMustAgree) {
-  EXPECT_THROW(compare<float>(row_major<const float>(left.data(), 6, 12), row_major<const float>(right.data(), 12, 6)), Error);
+  EXPECT_THROW(compare<float>(row_major<const float>(left.data(), 6, 12), row_major<const float>(right.data(), 12, 6)),
+               Error);
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "explain/trace.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 
 #include "explain/compare.h"
+#include "explain/trace.h"
 #include "io/npy.h"
 
 namespace samebits::explain {
@@ -130,7 +129,8 @@ TEST(Trace, EndsInTheResult) {
   std::vector<double> a(37), b(37);
   for (auto* x : {&a, &b})
     for (double& v : *x) v = uniform(random);
-  for (const char* order : {"mul", "lanes(4, fold=halves) > fma", "pairwise(4) > mul", "split(3) > chunks(5) > fma", "reverse > fma", "exact"}) {
+  for (const char* order :
+       {"mul", "lanes(4, fold=halves) > fma", "pairwise(4) > mul", "split(3) > chunks(5) > fma", "reverse > fma", "exact"}) {
     const Trace t = run(order, "fma", a, b);
     if (!t.first_differs) continue;
     EXPECT_EQ(t.steps.back().leaves.size(), 37u) << order;

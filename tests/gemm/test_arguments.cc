@@ -112,13 +112,16 @@ TEST_F(Arguments, OrdersThatDoNotFit) {
   const std::vector<double> x(4, 1);
   std::vector<double> y(4, 7);
   const auto xv = row_major(x.data(), 2, 2);
-  EXPECT_NE(error([&] { gemm(1.0, xv, xv, 0.0, row_major(y.data(), 2, 2), Order::parse("mma(4,24)")); }, Code::unsupported), "");
+  EXPECT_NE(error([&] { gemm(1.0, xv, xv, 0.0, row_major(y.data(), 2, 2), Order::parse("mma(4,24)")); }, Code::unsupported),
+            "");
   EXPECT_EQ(y, std::vector<double>(4, 7));
 }
 
 TEST_F(Arguments, Batches) {
   const auto batch = [&](Index c_batch, Index count) {
-    return [=, this] { gemm_batch(1.0f, View{a.data(), 1, 3, 3, 1}, 3, B, 0, 0.0f, MatrixView<float>{c.data(), 1, 4, 4, 1}, c_batch, count); };
+    return [=, this] {
+      gemm_batch(1.0f, View{a.data(), 1, 3, 3, 1}, 3, B, 0, 0.0f, MatrixView<float>{c.data(), 1, 4, 4, 1}, c_batch, count);
+    };
   };
   EXPECT_EQ(error(batch(4, 2)), "");
   EXPECT_EQ(c, std::vector<float>(8, 3));

@@ -32,7 +32,9 @@ std::string dict(const std::string& descr, const std::string& shape, bool fortra
   return "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': " + shape + ", }";
 }
 
-Array parse(const Bytes& bytes, std::optional<Stored> void16 = {}) { return parse_npy(bytes, "x.npy", void16); }
+Array parse(const Bytes& bytes, std::optional<Stored> void16 = {}) {
+  return parse_npy(bytes, "x.npy", void16);
+}
 
 // The message of the error, which must be Error(io).
 std::string error(const Bytes& bytes, std::optional<Stored> void16 = {}) {
@@ -49,7 +51,8 @@ template <class U>
 Bytes bytes_of(std::initializer_list<U> values, bool big = false) {
   Bytes out;
   for (const U v : values)
-    for (std::size_t i = 0; i < sizeof(U); ++i) out.push_back(static_cast<unsigned char>(v >> 8 * (big ? sizeof(U) - 1 - i : i)));
+    for (std::size_t i = 0; i < sizeof(U); ++i)
+      out.push_back(static_cast<unsigned char>(v >> 8 * (big ? sizeof(U) - 1 - i : i)));
   return out;
 }
 
@@ -57,18 +60,21 @@ TEST(Npy, FloatsInBothByteOrdersAndAllVersions) {
   const std::vector<float> want = {1, -2, 0.5f};
   for (int version = 1; version <= 3; ++version)
     for (const bool big : {false, true}) {
-      const Array x = parse(file(dict(big ? ">f4" : "<f4", "(3,)"), bytes_of<std::uint32_t>({0x3f800000, 0xc0000000, 0x3f000000}, big), version));
+      const Array x = parse(file(dict(big ? ">f4" : "<f4", "(3,)"),
+                                 bytes_of<std::uint32_t>({0x3f800000, 0xc0000000, 0x3f000000}, big), version));
       EXPECT_EQ(x.f32, want);
       EXPECT_EQ(x.shape, std::vector<Index>{3});
       EXPECT_EQ(x.dtype(), DType::f32);
     }
-  const Array y = parse(file(dict(">f8", "(1, 2)"), bytes_of<std::uint64_t>({0x3ff8000000000000, 0xc000000000000000}, true)));
+  const Array y =
+      parse(file(dict(">f8", "(1, 2)"), bytes_of<std::uint64_t>({0x3ff8000000000000, 0xc000000000000000}, true)));
   EXPECT_EQ(y.f64, (std::vector<double>{1.5, -2}));
   EXPECT_EQ(y.dtype(), DType::f64);
 }
 
 TEST(Npy, HalfAndBfloat16) {
-  const Array h = parse(file(dict("<f2", "(8,)"), bytes_of<std::uint16_t>({0x3c00, 0xc000, 0x0001, 0x8000, 0x7bff, 0x7c00, 0xfc00, 0x03ff})));
+  const Array h = parse(
+      file(dict("<f2", "(8,)"), bytes_of<std::uint16_t>({0x3c00, 0xc000, 0x0001, 0x8000, 0x7bff, 0x7c00, 0xfc00, 0x03ff})));
   const std::vector<float> want = {1, -2, 0x1p-24f, -0.0f, 65504, INFINITY, -INFINITY, 1023 * 0x1p-24f};
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(explain::same_bits(h.f32[i], want[i])) << i;
   EXPECT_TRUE(std::isnan(parse(file(dict("<f2", "(1,)"), bytes_of<std::uint16_t>({0x7e00}))).f32[0]));
@@ -80,7 +86,9 @@ TEST(Npy, HalfAndBfloat16) {
 
 TEST(Npy, FortranOrderIsReadInCOrder) {
   // [[1, 2, 3], [4, 5, 6]] by columns.
-  const Array x = parse(file(dict("<f4", "(2, 3)", true), bytes_of<std::uint32_t>({0x3f800000, 0x40800000, 0x40000000, 0x40a00000, 0x40400000, 0x40c00000})));
+  const Array x =
+      parse(file(dict("<f4", "(2, 3)", true),
+                 bytes_of<std::uint32_t>({0x3f800000, 0x40800000, 0x40000000, 0x40a00000, 0x40400000, 0x40c00000})));
   EXPECT_EQ(x.f32, (std::vector<float>{1, 2, 3, 4, 5, 6}));
   EXPECT_TRUE(x.fortran);
   EXPECT_EQ(parse(to_npy(x)).f32, x.f32);
@@ -112,7 +120,8 @@ TEST(Npy, RoundTripsInEveryTypeAndOrder) {
       EXPECT_EQ(y.stored, stored);
       ASSERT_EQ(y.size(), 24);
       for (int i = 0; i < 24; ++i)
-        EXPECT_TRUE(stored == Stored::f64 ? explain::same_bits(x.f64[i], y.f64[i]) : explain::same_bits(x.f32[i], y.f32[i])) << i;
+        EXPECT_TRUE(stored == Stored::f64 ? explain::same_bits(x.f64[i], y.f64[i]) : explain::same_bits(x.f32[i], y.f32[i]))
+            << i;
     }
 }
 
@@ -154,7 +163,8 @@ TEST(Npy, ErrorsNameTheFileTheFieldAndWhatWasFound) {
   is(error(file(dict("<f4", "(-1,)"), one)), "shape: a size expected, found '-1,");
   is(error(file(dict("<f4", "(1)"), one)), "shape: ',' expected");
   is(error(file("{'descr': '<f4', 'shape': (1,), }", one)), "fortran_order: is missing");
-  is(error(file("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }", one)), "fortran_order: True or False expected, found 'Maybe");
+  is(error(file("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }", one)),
+     "fortran_order: True or False expected, found 'Maybe");
   is(error(file("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1, }", one)), "unexpected key 'x'");
   is(error(file(dict("<f4", "(1,)") + "1", one)), "text after the dictionary");
   is(error(file("{'descr': '<f4", one)), "does not end");
@@ -163,7 +173,8 @@ TEST(Npy, ErrorsNameTheFileTheFieldAndWhatWasFound) {
 TEST(Npy, EveryTruncationIsAnError) {
   const Bytes whole = file(dict("<f4", "(2, 3)"), Bytes(24));
   EXPECT_EQ(parse(whole).size(), 6);
-  for (std::size_t n = 0; n < whole.size(); ++n) EXPECT_NE(error(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n))), "no error");
+  for (std::size_t n = 0; n < whole.size(); ++n)
+    EXPECT_NE(error(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n))), "no error");
 }
 
 TEST(Npy, MissingFilesAndDirectories) {

@@ -93,7 +93,8 @@ TEST(Operands, ReadingsThatTheShapesAllow) {
 
 TEST(Operands, MisfitsAreErrorsWithTheShapes) {
   EXPECT_EQ(error(array({6, 5}), array({7, 5})), "A (6, 5) and B (7, 5) do not fit: k is 5 and 7");
-  EXPECT_EQ(error(array({6, 5}), array({5, 7}), {true, true}), "A (6, 5) transposed and B (5, 7) transposed do not fit: k is 6 and 7");
+  EXPECT_EQ(error(array({6, 5}), array({5, 7}), {true, true}),
+            "A (6, 5) transposed and B (5, 7) transposed do not fit: k is 6 and 7");
   EXPECT_EQ(error(array({2, 3, 4}), array({3, 4, 5})), "(2,) and (3,) cannot be broadcast together");
   EXPECT_EQ(error(array({}), array({5})), "a scalar is not a matrix");
   Array d = array({5, 7});

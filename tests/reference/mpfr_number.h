@@ -58,7 +58,11 @@ inline double fma(Ieee format, double a, double b, double c) {
   mpfr_fma(z, x, y, z, MPFR_RNDN);  // exact in so many bits
   return rounded(z, format, MPFR_RNDN);
 }
-inline double mul(Ieee format, double a, double b) { return fma(format, a, b, -0.0); }
-inline double add(Ieee format, double a, double b) { return fma(format, a, 1, b); }
+inline double mul(Ieee format, double a, double b) {
+  return fma(format, a, b, -0.0);
+}
+inline double add(Ieee format, double a, double b) {
+  return fma(format, a, 1, b);
+}
 
 }  // namespace samebits::test

@@ -24,13 +24,19 @@ class RandomFloats {
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     using Limits = std::numeric_limits<T>;
     switch (below(8)) {
-      case 0: return sign(T(below(2) ? 0.0 : 1.0));
-      case 1: return sign(Limits::denorm_min() * T(below(1 << 12)));
-      case 2: return sign(std::ldexp(T(1), exponent<T>()));
-      case 3: return sign(std::nextafter(std::ldexp(T(1), exponent<T>()), below(2) ? T(0) : Limits::max()));
-      case 4: return sign(Limits::max() / T(1 + below(4)));
+      case 0:
+        return sign(T(below(2) ? 0.0 : 1.0));
+      case 1:
+        return sign(Limits::denorm_min() * T(below(1 << 12)));
+      case 2:
+        return sign(std::ldexp(T(1), exponent<T>()));
+      case 3:
+        return sign(std::nextafter(std::ldexp(T(1), exponent<T>()), below(2) ? T(0) : Limits::max()));
+      case 4:
+        return sign(Limits::max() / T(1 + below(4)));
       case 5:
-      case 6: return T(static_cast<double>(random_() >> 11) * 0x1p-53 * 2 - 1);
+      case 6:
+        return T(static_cast<double>(random_() >> 11) * 0x1p-53 * 2 - 1);
       default: {
         const T x = std::bit_cast<T>(static_cast<Bits>(random_()));
         return std::isfinite(x) ? x : T(1.5);

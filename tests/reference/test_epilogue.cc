@@ -103,9 +103,9 @@ TYPED_TEST(EpilogueOf, EachCombinationIsItsFormula) {
           scale.has_bias = has_bias;
           const T want = has_bias ? expected.value + d.bias : expected.value;
           const T got = reference::evaluate(tree, expected.epilogue, Format::none, d.a, d.b, scale);
-          ASSERT_TRUE(same_bits(got, want)) << "alpha " << int(expected.epilogue.alpha) << ", c " << int(expected.epilogue.c)
-                                            << (expected.epilogue.fused ? ", fused" : "") << (has_c ? "" : ", beta = 0")
-                                            << (has_bias ? ", bias" : "");
+          ASSERT_TRUE(same_bits(got, want))
+              << "alpha " << int(expected.epilogue.alpha) << ", c " << int(expected.epilogue.c)
+              << (expected.epilogue.fused ? ", fused" : "") << (has_c ? "" : ", beta = 0") << (has_bias ? ", bias" : "");
           const Format out = i % 2 ? Format::bf16 : Format::fp16;
           ASSERT_TRUE(same_bits(reference::evaluate(tree, expected.epilogue, out, d.a, d.b, scale),
                                 reference::round_to(out, Rounding::rne, want)));
@@ -120,7 +120,8 @@ TYPED_TEST(EpilogueOf, BetaOneDoesNotMultiply) {
   scale.beta = 1;
   scale.c = T(0.5);
   for (const C c : {C::last, C::first, C::seed})
-    EXPECT_EQ(reference::evaluate(test::chain(1, Op::fma), Epilogue{Alpha::end, c, false}, Format::none, a, b, scale), T(1.5));
+    EXPECT_EQ(reference::evaluate(test::chain(1, Op::fma), Epilogue{Alpha::end, c, false}, Format::none, a, b, scale),
+              T(1.5));
 }
 
 TYPED_TEST(EpilogueOf, AlphaZeroReadsNothing) {
@@ -182,8 +183,10 @@ TEST(Epilogue, WhatHasNoMeaningIsUnsupported) {
     scale.beta = beta;
     for (int i = 0; i < 2; ++i) {
       try {
-        if (i == 0) reference::check(tree, epilogue, alpha, beta);
-        else reference::evaluate(tree, epilogue, Format::none, a, b, scale);
+        if (i == 0)
+          reference::check(tree, epilogue, alpha, beta);
+        else
+          reference::evaluate(tree, epilogue, Format::none, a, b, scale);
       } catch (const Error& error) {
         if (error.code() != Code::unsupported) return -1;
         if (i == 1) return 1;

@@ -84,8 +84,10 @@ TEST(Evaluate, SpecialValues) {
     EXPECT_TRUE(std::isnan(evaluate(chain(3, op), nan, zero)));
     // The sum has left the range; the fused product has not: Inf - 2^128. The rounded product has: Inf - Inf.
     const float big[] = {0x1p127f, -0x1p127f}, two[] = {2, 2};
-    if (op == Op::fma) EXPECT_EQ(evaluate(chain(2, op), big, two), inf);
-    else EXPECT_TRUE(std::isnan(evaluate(chain(2, op), big, two)));
+    if (op == Op::fma)
+      EXPECT_EQ(evaluate(chain(2, op), big, two), inf);
+    else
+      EXPECT_TRUE(std::isnan(evaluate(chain(2, op), big, two)));
   }
 }
 
@@ -111,7 +113,8 @@ TEST(Evaluate, WideNodesRoundWhereTheyLeave) {
   EXPECT_EQ(evaluate(tree, a, b), 1 + 0x1p-23f);
   // The root is narrow: 1 + (wide 2^-24 + 2^-24).
   Tree tail = chain(3, Op::mul);
-  tail.nodes = {{.items = {test::leaves(1, 2, Op::mul)}, .wide = true}, {.items = {test::leaves(0, 1, Op::mul), test::node(0)}}};
+  tail.nodes = {{.items = {test::leaves(1, 2, Op::mul)}, .wide = true},
+                {.items = {test::leaves(0, 1, Op::mul), test::node(0)}}};
   tail.root = 1;
   EXPECT_EQ(evaluate(tail, a, b), 1 + 0x1p-23f);
   // mul_f32 rounds each product to float, mul does not.
@@ -183,8 +186,10 @@ double by_mpfr(const Tree& tree, std::uint32_t index, const T* a, const T* b) {
     }
     for (std::uint32_t l = item.begin; l < item.begin + item.count; ++l) {
       const double x = a[tree.ks[l]], y = b[tree.ks[l]];
-      if (item.op == Op::fma) s = test::fma(format, x, y, s);
-      else s = test::add(format, s, test::mul(item.op == Op::mul_f32 ? test::kFloat : format, x, y));
+      if (item.op == Op::fma)
+        s = test::fma(format, x, y, s);
+      else
+        s = test::add(format, s, test::mul(item.op == Op::mul_f32 ? test::kFloat : format, x, y));
     }
   }
   return s;
@@ -215,13 +220,18 @@ void against_mpfr(int cases, std::uint64_t seed) {
   EXPECT_GT(not_the_chain, cases / 10);
 }
 
-TEST(Evaluate, RandomTreesOfFloatEqualMpfr) { against_mpfr<float>(20000, 8); }
-TEST(Evaluate, RandomTreesOfDoubleEqualMpfr) { against_mpfr<double>(20000, 9); }
+TEST(Evaluate, RandomTreesOfFloatEqualMpfr) {
+  against_mpfr<float>(20000, 8);
+}
+TEST(Evaluate, RandomTreesOfDoubleEqualMpfr) {
+  against_mpfr<double>(20000, 9);
+}
 
 // The definition a third time, from the canonical text alone.
 class TextValue {
  public:
-  TextValue(const std::string& text, Op base, const float* a, const float* b) : p_(text.c_str()), base_(base), a_(a), b_(b) {}
+  TextValue(const std::string& text, Op base, const float* a, const float* b)
+      : p_(text.c_str()), base_(base), a_(a), b_(b) {}
   double value() {
     const double s = sum();
     EXPECT_EQ(*p_, '\0') << "not read: " << p_;
@@ -280,7 +290,8 @@ TEST(Evaluate, TreesEqualTheirText) {
   int checked = 0;
   for (int i = 0; i < 4000; ++i) {
     const auto k = static_cast<std::uint32_t>(1 + random() % 40);
-    const Tree tree = i % 2 ? order::random_tree(random, k, i % 4 == 1 ? Op::fma : Op::mul) : order::random_order(random, k, options).tree(k);
+    const Tree tree = i % 2 ? order::random_tree(random, k, i % 4 == 1 ? Op::fma : Op::mul)
+                            : order::random_order(random, k, options).tree(k);
     const std::string text = tree.text();
     if (text.find("f64") != std::string::npos) continue;
     std::vector<float> a(k), b(k);

@@ -72,15 +72,20 @@ void against_mpfr(int cases, std::uint64_t seed) {
     subnormal += std::fpclassify(want) == FP_SUBNORMAL;
     infinite += std::isinf(want);
     zero += want == 0;
-    ASSERT_TRUE(same_bits(got, want)) << "case " << i << ", " << a.size() << " terms: " << bits(got) << " for " << bits(want);
+    ASSERT_TRUE(same_bits(got, want)) << "case " << i << ", " << a.size() << " terms: " << bits(got) << " for "
+                                      << bits(want);
   }
   EXPECT_GT(subnormal, cases / 100);
   EXPECT_GT(infinite, cases / 100);
   EXPECT_GT(zero, cases / 100);
 }
 
-TEST(Exact, FloatEqualsMpfr) { against_mpfr<float>(100000, 1); }
-TEST(Exact, DoubleEqualsMpfr) { against_mpfr<double>(100000, 2); }
+TEST(Exact, FloatEqualsMpfr) {
+  against_mpfr<float>(100000, 1);
+}
+TEST(Exact, DoubleEqualsMpfr) {
+  against_mpfr<double>(100000, 2);
+}
 
 TEST(Exact, ZeroSumsArePositiveAndUnderflowKeepsItsSign) {
   const float a[] = {1, -1}, b[] = {3, 3}, minus[] = {-0.0f};

@@ -39,8 +39,8 @@ bool all_same(const std::vector<float>& x, const std::vector<float>& y) {
 
 TEST(ReferenceGemm, EachElementIsItsTree) {
   Problem p(1);
-  for (const char* text : {"fma", "mul", "chunks(8) > fma", "lanes(4, fold=halves) > fma", "tf32(rna) > mma(4,24)", "bf16(rne) > fma",
-                           "f64 > mul", "exact", "pairwise(4) > mul"}) {
+  for (const char* text : {"fma", "mul", "chunks(8) > fma", "lanes(4, fold=halves) > fma", "tf32(rna) > mma(4,24)",
+                           "bf16(rne) > fma", "f64 > mul", "exact", "pairwise(4) > mul"}) {
     const Order order = Order::parse(text);
     const Tree tree = order.tree(k);
     const auto got = p.run(order);
@@ -80,7 +80,8 @@ TEST(ReferenceGemm, LayoutChangesNoBit) {
 TEST(ReferenceGemm, RegionsAreMatchedInTurn) {
   Problem p(3);
   const Order order = Order::parse("regions(rows=0:3 cols=1:4:2: mul; rows=2:5: chunks(8) > mul; rest: fma)");
-  const auto got = p.run(order), mul = p.run(Order::parse("mul")), chunks = p.run(Order::parse("chunks(8) > mul")), fma = p.run({});
+  const auto got = p.run(order), mul = p.run(Order::parse("mul")), chunks = p.run(Order::parse("chunks(8) > mul")),
+             fma = p.run({});
   ASSERT_FALSE(all_same(mul, fma));
   for (Index i = 0; i < m; ++i)
     for (Index j = 0; j < n; ++j) {
@@ -101,8 +102,10 @@ TEST(ReferenceGemm, EpilogueAndBias) {
     for (Index j = 0; j < n; ++j)
       ASSERT_TRUE(same_bits(c[i * n + j], (0.7f * ab[i * n + j] + 1.3f * 0.375f) + static_cast<float>(j + 1)));
   // One value for all columns.
-  reference::gemm(1.0f, p.A(), p.B(), 0.0f, row_major(c.data(), m, n), Order::parse("out(bf16) > fma"), Bias<float>{bias, 0});
-  for (Index i = 0; i < m * n; ++i) ASSERT_TRUE(same_bits(c[i], reference::round_to(Format::bf16, Rounding::rne, ab[i] + 1)));
+  reference::gemm(1.0f, p.A(), p.B(), 0.0f, row_major(c.data(), m, n), Order::parse("out(bf16) > fma"),
+                  Bias<float>{bias, 0});
+  for (Index i = 0; i < m * n; ++i)
+    ASSERT_TRUE(same_bits(c[i], reference::round_to(Format::bf16, Rounding::rne, ab[i] + 1)));
 }
 
 TEST(ReferenceGemm, WhatIsNotReadMayBeMissing) {

@@ -34,7 +34,8 @@ float by_mpfr(const float* a, const float* b, int l, int fraction, float c, int 
   add(c, 1);
   mpfr_mul_2si(sum, sum, greatest - fraction, MPFR_RNDN);
   if (mpfr_zero_p(static_cast<mpfr_ptr>(sum))) return 0;
-  if (mpfr_cmpabs(sum, test::Number(53, 0x1p128)) >= 0) return mpfr_sgn(static_cast<mpfr_ptr>(sum)) < 0 ? -INFINITY : INFINITY;
+  if (mpfr_cmpabs(sum, test::Number(53, 0x1p128)) >= 0)
+    return mpfr_sgn(static_cast<mpfr_ptr>(sum)) < 0 ? -INFINITY : INFINITY;
   return static_cast<float>(test::rounded(sum, test::kFloat, MPFR_RNDZ));
 }
 
@@ -56,14 +57,17 @@ TEST(Mma, EqualsTheModelInMpfr) {
     const auto value = [&] {
       float x = random.finite<float>();
       if (range == 0 || (u.format == Format::fp16 && random.chance(80)))
-        x = std::ldexp(x == 0 ? 0 : x / std::ldexp(1.0f, std::ilogb(x)), static_cast<int>(random.below(12)) - (range == 2 ? 24 : 6));
-      if (tiny) x = std::ldexp(std::ldexp(x == 0 ? 0 : x, -std::ilogb(x == 0 ? 1 : x)), -70 - static_cast<int>(random.below(8)));
+        x = std::ldexp(x == 0 ? 0 : x / std::ldexp(1.0f, std::ilogb(x)),
+                       static_cast<int>(random.below(12)) - (range == 2 ? 24 : 6));
+      if (tiny)
+        x = std::ldexp(std::ldexp(x == 0 ? 0 : x, -std::ilogb(x == 0 ? 1 : x)), -70 - static_cast<int>(random.below(8)));
       x = reference::round_to(u.format, Rounding::rne, x);
       return std::isfinite(x) ? x : 1;
     };
     for (int j = 0; j < u.l; ++j) a[j] = value(), b[j] = value();
     float c = random.chance(20) ? 0 : random.finite<float>();
-    if (range == 0 && random.chance(80)) c = std::ldexp(1.0f + static_cast<float>(random.below(1 << 23)) * 0x1p-23f, static_cast<int>(random.below(12)) - 6);
+    if (range == 0 && random.chance(80))
+      c = std::ldexp(1.0f + static_cast<float>(random.below(1 << 23)) * 0x1p-23f, static_cast<int>(random.below(12)) - 6);
     if (random.chance(20)) c = -a[0] * b[0];
     if (tiny || !std::isfinite(c)) c = 0;
     const float got = mma_block(a, b, u.l, u.fraction, c, u.emin), want = by_mpfr(a, b, u.l, u.fraction, c, u.emin);

@@ -34,13 +34,17 @@ void against_mpfr(std::uint64_t seed) {
   for (int i = 0; i < 100000; ++i) {
     const Case& c = kCases[i % 3];
     T x = random.finite<T>();
-    if (random.chance(60)) x = static_cast<T>(std::ldexp(1 + x / std::ldexp(T(1), std::ilogb(x ? x : T(1))), static_cast<int>(random.below(290)) - 150));
+    if (random.chance(60))
+      x = static_cast<T>(
+          std::ldexp(1 + x / std::ldexp(T(1), std::ilogb(x ? x : T(1))), static_cast<int>(random.below(290)) - 150));
     if (random.chance(30)) {  // a tie, or next to one
       const double y = round_to(c.format, Rounding::rz, static_cast<double>(x));
       const int exponent = std::max(y == 0 ? c.ieee.emin : std::ilogb(y), c.ieee.emin);
       x = static_cast<T>(y + std::copysign(std::ldexp(0.5, exponent - c.ieee.precision + 1), y));
-      if (random.chance(50)) x = std::nextafter(x, T(random.below(2) ? 0 : 1e30));
-      else ++ties;
+      if (random.chance(50))
+        x = std::nextafter(x, T(random.below(2) ? 0 : 1e30));
+      else
+        ++ties;
     }
     test::Number exact(53, x);
     const double nearest = test::rounded(exact, c.ieee, MPFR_RNDN), zero = test::rounded(exact, c.ieee, MPFR_RNDZ);
@@ -48,15 +52,20 @@ void against_mpfr(std::uint64_t seed) {
     infinite += std::isinf(nearest);
     ASSERT_TRUE(same_bits(static_cast<double>(round_to(c.format, Rounding::rne, x)), nearest)) << hex(x) << " rne " << i % 3;
     ASSERT_TRUE(same_bits(static_cast<double>(round_to(c.format, Rounding::rz, x)), zero)) << hex(x) << " rz " << i % 3;
-    ASSERT_TRUE(same_bits(static_cast<double>(round_to(c.format, Rounding::rna, x)), nearest_away(x, c.ieee))) << hex(x) << " rna " << i % 3;
+    ASSERT_TRUE(same_bits(static_cast<double>(round_to(c.format, Rounding::rna, x)), nearest_away(x, c.ieee)))
+        << hex(x) << " rna " << i % 3;
   }
   EXPECT_GT(ties, 1000);
   EXPECT_GT(subnormal, 1000);
   EXPECT_GT(infinite, 100);
 }
 
-TEST(Round, FloatsEqualMpfr) { against_mpfr<float>(3); }
-TEST(Round, DoublesEqualMpfr) { against_mpfr<double>(4); }  // once: not by way of float
+TEST(Round, FloatsEqualMpfr) {
+  against_mpfr<float>(3);
+}
+TEST(Round, DoublesEqualMpfr) {
+  against_mpfr<double>(4);
+}  // once: not by way of float
 
 // As hardware and libraries do it on the bits.
 TEST(Round, TiesAwayToTf32IsAnAddedHalf) {
