@@ -77,12 +77,12 @@ class KernelProduct final : public Product<T> {
       positions_.resize(program_.k);
       for (std::uint32_t p = 0; p < program_.k; ++p) positions_[program_.permutation[p]] = p;
     }
-    const auto kc = static_cast<std::uint32_t>(std::min<Index>(blocking().k_bytes / Index(sizeof(S)), k));
-    packed_ = make_schedule(program_, kc, true);
+    kc_ = std::clamp<Index>(blocking().k_bytes / Index(sizeof(S)), 2, std::max<Index>(k, 2));
+    packed_ = make_schedule(program_, static_cast<std::uint32_t>(kc_), true);
     in_place_ = constant_strides(program_);
     if (in_place_) {
       strided_ = make_schedule(program_, program_.k, false);
-      stream_ = make_schedule(program_, stream_kc, false);
+      stream_ = make_schedule(program_, static_cast<std::uint32_t>(blocking().stream_k), false);
     }
   }
 
@@ -138,8 +138,6 @@ class KernelProduct final : public Product<T> {
   }
 
  private:
-  static constexpr std::uint32_t stream_kc = 256;
-
   struct Way {
     bool transpose = false;
     bool packed = true;   // else strided
@@ -288,9 +286,8 @@ class KernelProduct final : public Product<T> {
     const Index MR = set_->rows, NR = set_->columns();
     const Schedule& schedule = packed_;
     const Blocking& sizes = blocking();
-    const Index kc = std::min<Index>(k, std::max<Index>(2, sizes.k_bytes / Index(sizeof(S))));
     const bool by_block = program_.identity;  // else a block needs k's from everywhere: B is packed at once
-    const Index nc = std::min(round_up(n, NR), std::max(NR, sizes.b_bytes / Index(sizeof(S)) / kc / NR * NR));
+    const Index nc = std::min(round_up(n, NR), std::max(NR, sizes.b_bytes / Index(sizeof(S)) / kc_ / NR * NR));
     const Index mc = std::min(round_up(m, MR), std::max(MR, sizes.a_bytes / Index(sizeof(S)) / k / MR * MR));
     const bool scaled = scales_a(call);
     const T alpha = scaled ? T(1) : call.alpha;
@@ -299,7 +296,7 @@ class KernelProduct final : public Product<T> {
     Layout layout;
     Tiles tiles;
     tiles.add(layout, schedule, MR * NR, schedule.kept_entries > 0 ? (mc / MR) * (nc / NR) : 0);
-    const Index b_rows = by_block ? kc : k;
+    const Index b_rows = by_block ? std::min(kc_, k) : k;
     const std::size_t a_at = layout.add<S>(mc * k), b_at = layout.add<S>(nc * b_rows);
     std::byte* memory = Workspace::of_this_thread().get(layout.bytes());
     S* const a_packed = reinterpret_cast<S*>(memory + a_at);
@@ -422,6 +419,7 @@ class KernelProduct final : public Product<T> {
   Program program_;
   std::vector<std::uint32_t> positions_;  // of each k; empty where the program keeps the natural order
   bool one_piece_ = false, wide_root_ = false, fused_end_ = false, mul_ = false, in_place_ = false;
+  Index kc_ = 0;  // most values of K in a block
   const KernelSet<S>* set_ = nullptr;
   const KernelSet<S>* narrow_ = nullptr;  // for results narrower than a vector
   Schedule packed_, strided_, stream_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random orders, shapes, layouts, scalars, threads and instruction sets, against the reference evaluator.
 #include <algorithm>
+#include <cstdlib>
 
+#include "cpu/blocking.h"
 #include "cpu/problem.h"
 
 namespace samebits::test {
@@ -75,8 +77,24 @@ std::string with_regions(Random& random, const Problem<float>& shape, const std:
   return text + "rest: " + rest + ")";
 }
 
+// Sizes that no machine has: every cut and every way through the loops on small problems.
+cpu::Blocking odd_blocking(Random& random) {
+  return {.cpu = "test",
+          .k_bytes = random.of<Index>({1, 40, 200, 1 << 20}),
+          .b_bytes = random.of<Index>({1, 3000, 1 << 20}),
+          .a_bytes = random.of<Index>({1, 3000, 1 << 20}),
+          .in_place_work = random.of<Index>({0, 0, 1 << 30}),
+          .skinny = random.of<Index>({0, 0, 3, 40}),
+          .stream_bytes = random.of<Index>({0, 1000}),
+          .stream_k = random.of<Index>({1, 7, 16}),
+          .thread_work = random.of<Index>({1, 1000}),
+          .mul_isa = ""};
+}
+
 template <class T>
 void random_problems(std::uint64_t first_seed, int count, Index largest, bool regions) {
+  tally = {};
+  if (const char* times = std::getenv("SAMEBITS_TEST_TIMES")) count *= std::max(1, std::atoi(times));  // a longer hunt
   const std::vector<std::string> isas = usable_isas();
   const std::vector<Layout> layouts = {Layout::rows, Layout::rows, Layout::padded_rows, Layout::columns, Layout::padded_columns,
                                        Layout::reversed, Layout::spread};
@@ -98,8 +116,14 @@ void random_problems(std::uint64_t first_seed, int count, Index largest, bool re
     p.c = random.of(layouts);
     p.bias_stride = random.of<Index>({-1, -1, -1, 0, 1, 2});
     p.values = random.of<Values>({Values::normal, Values::normal, Values::integers, Values::corners});
-    for (const std::string& isa : isas) check(p, {.threads = int(random.between(1, 4)), .isa = isa});
-  }
+    for (const std::string& isa : isas) {
+      const cpu::Blocking sizes = odd_blocking(random);
+      if (random.chance(70)) cpu::override_blocking(&sizes);
+      check(p, {.threads = int(random.between(1, 4)), .isa = isa});
+      cpu::override_blocking(nullptr);
+    }
+  }  const int all = tally.kernels + tally.reference + tally.refused;
+  EXPECT_GT(tally.kernels, all * 2 / 3) << tally.reference << " by the reference, " << tally.refused << " refused";
 }
 
 }  // namespace
