@@ -119,10 +119,75 @@ struct F64 {
   }
 };
 
+// 256-bit vectors with AVX-512's masks and registers: for results of no more columns.
+struct F32Half {
+  using T = float;
+  using Reg = __m256;
+  using Mask = __mmask8;
+  static constexpr int W = 8;
+  static Reg zero() { return _mm256_setzero_ps(); }
+  static Reg splat(float x) { return _mm256_set1_ps(x); }
+  [[gnu::always_inline]] static Reg broadcast(const float* p) { return _mm256_broadcast_ss(p); }
+  static Reg load(const float* p) { return _mm256_load_ps(p); }
+  static Reg loadu(const float* p) { return _mm256_loadu_ps(p); }
+  static Reg load_masked(const float* p, Mask m) { return _mm256_maskz_loadu_ps(m, p); }
+  static void store(float* p, Reg x) { _mm256_store_ps(p, x); }
+  static void storeu(float* p, Reg x) { _mm256_storeu_ps(p, x); }
+  static void store_masked(float* p, Mask m, Reg x) { _mm256_mask_storeu_ps(p, m, x); }
+  static Reg add(Reg x, Reg y) { return _mm256_add_ps(x, y); }
+  static Mask mask(int n) { return Mask((1u << n) - 1); }
+  static void prefetch(const float*) {}
+  [[gnu::always_inline]] static Reg fused(Reg c, Reg a, Reg b) {
+    asm("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+  }
+  [[gnu::always_inline]] static Reg unfused(Reg c, Reg a, Reg b) {
+    Reg product;
+    asm("vmulps %3, %2, %1\n\tvaddps %1, %0, %0" : "+v"(c), "=&v"(product) : "v"(a), "v"(b));
+    return c;
+  }
+};
+
+struct F64Half {
+  using T = double;
+  using Reg = __m256d;
+  using Mask = __mmask8;
+  static constexpr int W = 4;
+  static Reg zero() { return _mm256_setzero_pd(); }
+  static Reg splat(double x) { return _mm256_set1_pd(x); }
+  [[gnu::always_inline]] static Reg broadcast(const double* p) { return _mm256_broadcast_sd(p); }
+  static Reg load(const double* p) { return _mm256_load_pd(p); }
+  static Reg loadu(const double* p) { return _mm256_loadu_pd(p); }
+  static Reg load_masked(const double* p, Mask m) { return _mm256_maskz_loadu_pd(m, p); }
+  static void store(double* p, Reg x) { _mm256_store_pd(p, x); }
+  static void storeu(double* p, Reg x) { _mm256_storeu_pd(p, x); }
+  static void store_masked(double* p, Mask m, Reg x) { _mm256_mask_storeu_pd(p, m, x); }
+  static Reg add(Reg x, Reg y) { return _mm256_add_pd(x, y); }
+  static Mask mask(int n) { return Mask((1u << n) - 1); }
+  static void prefetch(const double*) {}
+  [[gnu::always_inline]] static Reg fused(Reg c, Reg a, Reg b) {
+    asm("vfmadd231pd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+  }
+  [[gnu::always_inline]] static Reg unfused(Reg c, Reg a, Reg b) {
+    Reg product;
+    asm("vmulpd %3, %2, %1\n\tvaddpd %1, %0, %0" : "+v"(c), "=&v"(product) : "v"(a), "v"(b));
+    return c;
+  }
+};
+
+template <class Half>
+constexpr KernelSet<typename Half::T> make_half() {
+  KernelSet<typename Half::T> s;
+  s.isa = "avx512", s.width = Half::W;
+  fill<Half, 1, true, 1, 2, 4, 6, 8, 10, 12, 14, 16>(s.strided[1]);
+  return s;
+}
+
 template <class V>
-constexpr KernelSet<typename V::T> make_set() {
+constexpr KernelSet<typename V::T> make_set(const KernelSet<typename V::T>* half) {
   KernelSet<typename V::T> s;
-  s.isa = "avx512", s.width = V::W, s.rows = 14, s.vectors = 2;
+  s.isa = "avx512", s.width = V::W, s.rows = 14, s.vectors = 2, s.narrow = half;
   fill<V, 1, false, 2, 4, 6, 8, 10, 12, 14>(s.packed[1]);
   fill<V, 2, false, 2, 4, 6, 8, 10, 12, 14>(s.packed[2]);
   fill<V, 1, true, 1, 2, 4, 6, 8, 10, 12, 14, 16>(s.strided[1]);
@@ -133,8 +198,10 @@ constexpr KernelSet<typename V::T> make_set() {
   s.copy = copy_panel<V>;
   return s;
 }
-constexpr KernelSet<float> f32 = make_set<F32>();
-constexpr KernelSet<double> f64 = make_set<F64>();
+constexpr KernelSet<float> f32_half = make_half<F32Half>();
+constexpr KernelSet<double> f64_half = make_half<F64Half>();
+constexpr KernelSet<float> f32 = make_set<F32>(&f32_half);
+constexpr KernelSet<double> f64 = make_set<F64>(&f64_half);
 
 }  // namespace
 

@@ -57,7 +57,7 @@ std::uint32_t first_leaf(const Tree& tree) {
 template <class T, class S>
 class KernelProduct final : public Product<T> {
  public:
-  KernelProduct(const Order& order, const Tree& tree, Program program, const std::string& isa)
+  KernelProduct(const Order& order, const Tree& tree, Program program, Index m, Index n, const std::string& isa)
       : input_(order.input()), epilogue_(order.epilogue()), out_(order.out()), program_(std::move(program)) {
     const Index k = program_.k;
     const Node& root = tree.nodes[tree.root];
@@ -70,8 +70,6 @@ class KernelProduct final : public Product<T> {
     std::string_view chosen = isa;
     if (isa.empty() && mul_) chosen = blocking().mul_isa;
     set_ = &kernel_set<S>(chosen);
-    narrow_ = set_->isa == std::string_view("avx512") ? &kernel_set<S>("avx2") : set_;
-    if (!isa.empty()) narrow_ = set_;
 
     if (!program_.identity) {
       positions_.resize(program_.k);
@@ -83,6 +81,13 @@ class KernelProduct final : public Product<T> {
     if (in_place_) {
       strided_ = make_schedule(program_, program_.k, false);
       stream_ = make_schedule(program_, static_cast<std::uint32_t>(blocking().stream_k), false);
+      if (std::is_same_v<T, S> && input_.format == Format::none && out_ == Format::none && m * n <= largest_small &&
+          m * n * k <= blocking().in_place_work) {
+        const Shape shape = shape_of(m, n);
+        each_tile(shape, m, n, [&](const TileAt& at) {
+          small_.push_back({at.i, at.j, int(at.rows), int(at.cols), shape.set->strided[at.vectors][at.rows]});
+        });
+      }
     }
   }
 
@@ -340,6 +345,17 @@ class KernelProduct final : public Product<T> {
 
   // ---- strided ------------------------------------------------------------------------------------------------------------
 
+  // How the strided kernels cover m x n: `row_tiles` rows of tiles, each `vectors` wide except at the end.
+  struct Shape {
+    const KernelSet<S>* set;
+    int vectors;
+    Index row_tiles, col_tiles;
+  };
+  struct TileAt {
+    Index i, j, rows, cols, index;
+    int vectors;
+  };
+
   // Rows that the strided kernel of v vectors can take, 0 if there is none.
   static int most_rows(const KernelSet<S>& set, int v) {
     int r = 0;
@@ -347,29 +363,67 @@ class KernelProduct final : public Product<T> {
     return r;
   }
 
-  void strided(const Call<T>& call, bool copy_b) const {
-    if constexpr (!std::is_same_v<T, S>) {
-      throw Error(Code::internal, "strided kernels do not convert");
+  Shape shape_of(Index m, Index n) const {
+    const bool narrow = set_->narrow != nullptr && n <= set_->narrow->width;
+    Shape s{narrow ? set_->narrow : set_, 1, 1, 1};
+    const Index W = s.set->width;
+    if (n > W) s.vectors = 2;
+    // Few rows: wider tiles, so that enough chains are in flight and rows of B are read in long pieces.
+    for (int wide : {8, 4})
+      if (ceil_div(n, W) >= wide && most_rows(*s.set, wide) >= m) {
+        s.vectors = wide;
+        break;
+      }
+    const int rows = most_rows(*s.set, s.vectors);
+    if (m > rows) s.row_tiles = ceil_div(ceil_div(m, 2), rows / 2);
+    s.col_tiles = ceil_div(n, s.vectors * W) + 2;  // a remainder may take three
+    return s;
+  }
+
+  // f(tile) for all tiles, the smaller operand innermost.
+  template <class F>
+  static void each_tile(const Shape& s, Index m, Index n, F&& f) {
+    const Index W = s.set->width;
+    const auto rows_of = [&](Index tile, TileAt at) {
+      // Rows are dealt in pairs, so that the tiles fit the even kernels.
+      const Index pairs = ceil_div(m, 2);
+      at.i = tile * pairs / s.row_tiles * 2;
+      at.rows = std::min(m, (tile + 1) * pairs / s.row_tiles * 2) - at.i;
+      at.index += tile * s.col_tiles;
+      f(at);
+    };
+    const auto columns = [&](auto&& g) {
+      TileAt at{};
+      for (; at.j < n; ++at.index) {
+        at.vectors = s.vectors;
+        while ((at.vectors - 1) * W >= n - at.j) at.vectors /= 2;
+        at.cols = std::min(at.vectors * W, n - at.j);
+        g(at);
+        at.j += at.vectors * W;
+      }
+    };
+    if (m > n) {
+      for (Index tile = 0; tile < s.row_tiles; ++tile) columns([&](const TileAt& at) { rows_of(tile, at); });
     } else {
+      columns([&](const TileAt& at) {
+        for (Index tile = 0; tile < s.row_tiles; ++tile) rows_of(tile, at);
+      });
+    }
+  }
+
+  void strided(const Call<T>& call, bool copy_b) const {
+    if constexpr (std::is_same_v<T, S>) {
       const Index m = call.c.rows, n = call.c.cols, k = call.a.cols;
-      const KernelSet<S>& set = n <= narrow_->width ? *narrow_ : *set_;
-      const int W = set.width;
-      // Few rows: wider tiles, so that enough chains are in flight and rows of B are read in long pieces.
-      int v = n <= W ? 1 : 2;
-      for (int wide : {8, 4})
-        if (ceil_div(n, W) >= wide && most_rows(set, wide) >= m) {
-          v = wide;
-          break;
-        }
-      const Index width = v * W;
-      const Index row_tiles = m <= most_rows(set, v) ? 1 : ceil_div(ceil_div(m, 2), most_rows(set, v) / 2), col_tiles = ceil_div(n, width) + 2;  // a remainder takes up to 3
+      const Shape shape = shape_of(m, n);
+      const Index width = shape.vectors * shape.set->width;
       const bool stream = !copy_b && n > width && double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
       const Schedule& schedule = stream ? stream_ : strided_;
       const bool direct = plain(call, call.alpha) && (call.c.col_stride == 1 || n == 1);
 
       Layout layout;
       Tiles tiles;
-      tiles.add(layout, schedule, KernelSet<S>::max_rows * width, schedule.kept_entries > 0 ? row_tiles * col_tiles : 0);
+      tiles.add(layout, schedule, KernelSet<S>::max_rows * width,
+                schedule.kept_entries > 0 ? shape.row_tiles * shape.col_tiles : 0);
       const std::size_t b_at = layout.add<S>(copy_b ? round_up(n, width) * k : 0);
       std::byte* memory = Workspace::of_this_thread().get(layout.bytes());
       S* const b_copy = reinterpret_cast<S*>(memory + b_at);
@@ -381,35 +435,50 @@ class KernelProduct final : public Product<T> {
       t.a_row = call.a.row_stride;
       t.a_k = call.a.col_stride;
       t.b_k = copy_b ? width : call.b.row_stride;
-      const auto one = [&](std::size_t b, Index row_tile, Index col_tile, Index j, int vectors) {
-        // Rows are dealt in pairs, so that the tiles fit the even kernels.
-        const Index pairs = ceil_div(m, 2);
-        const Index i0 = row_tile * pairs / row_tiles * 2, i1 = std::min(m, (row_tile + 1) * pairs / row_tiles * 2);
-        t.rows = int(i1 - i0);
-        t.cols = int(std::min<Index>(Index(vectors) * W, n - j));
-        t.a = call.a.data + i0 * call.a.row_stride;
-        t.b = copy_b ? b_copy + j / width * width * k + j % width : call.b.data + j;
-        run_tile(call, call.alpha, direct, schedule, b, set.strided[vectors][t.rows], t, Index(vectors) * W, tiles, memory,
-                 row_tile * col_tiles + col_tile, i0, j);
-      };
-      const auto columns = [&](auto&& f) {
-        Index tile = 0;
-        for (Index j = 0; j < n; ++tile) {
-          int vectors = v;
-          while (Index(vectors - 1) * W >= n - j) vectors /= 2;
-          f(tile, j, vectors);
-          j += Index(vectors) * W;
-        }
-      };
-      for (std::size_t b = 0; b < schedule.blocks.size(); ++b) {
-        if (m > n) {
-          for (Index i = 0; i < row_tiles; ++i) columns([&](Index tile, Index j, int vectors) { one(b, i, tile, j, vectors); });
-        } else {
-          columns([&](Index tile, Index j, int vectors) {
-            for (Index i = 0; i < row_tiles; ++i) one(b, i, tile, j, vectors);
-          });
-        }
+      for (std::size_t b = 0; b < schedule.blocks.size(); ++b)
+        each_tile(shape, m, n, [&](const TileAt& at) {
+          t.rows = int(at.rows);
+          t.cols = int(at.cols);
+          t.a = call.a.data + at.i * call.a.row_stride;
+          t.b = copy_b ? b_copy + at.j / width * width * k + at.j % width : call.b.data + at.j;
+          run_tile(call, call.alpha, direct, schedule, b, shape.set->strided[at.vectors][at.rows], t, at.vectors * shape.set->width,
+                   tiles, memory, at.index, at.i, at.j);
+        });
+    }
+  }
+
+  // A tile of a small product.
+  struct SmallTile {
+    Index i, j;
+    int rows, cols;
+    TileKernel<S> kernel;
+  };
+  static constexpr Index largest_small = 160 * 160;
+
+  bool run_small(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<T>& c) const override {
+    if constexpr (std::is_same_v<T, S>) {
+      if (small_.empty()) return false;
+      TileCall<S> t;
+      t.step = strided_.steps.data();
+      t.end = t.step + strided_.steps.size();
+      t.a_row = a.row_stride;
+      t.a_k = a.col_stride;
+      t.b_k = b.row_stride;
+      t.c_row = c.row_stride;
+      if (strided_.depth > 1)
+        t.high = reinterpret_cast<S*>(Workspace::of_this_thread().get(strided_.depth * KernelSet<S>::max_rows *
+                                                                      KernelSet<S>::max_vectors * set_->width * sizeof(S)));
+      for (const SmallTile& tile : small_) {
+        t.rows = tile.rows;
+        t.cols = tile.cols;
+        t.a = a.data + tile.i * a.row_stride;
+        t.b = b.data + tile.j;
+        t.c = c.data + tile.i * c.row_stride + tile.j;
+        tile.kernel(t);
       }
+      return true;
+    } else {
+      return false;
     }
   }
 
@@ -421,23 +490,23 @@ class KernelProduct final : public Product<T> {
   bool one_piece_ = false, wide_root_ = false, fused_end_ = false, mul_ = false, in_place_ = false;
   Index kc_ = 0;  // most values of K in a block
   const KernelSet<S>* set_ = nullptr;
-  const KernelSet<S>* narrow_ = nullptr;  // for results narrower than a vector
   Schedule packed_, strided_, stream_;
+  std::vector<SmallTile> small_;
 };
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<Product<T>> make_product(const Order& order, Index k, const std::string& isa) {
+std::unique_ptr<Product<T>> make_product(const Order& order, Index m, Index n, Index k, const std::string& isa) {
   const Tree tree = order.tree(static_cast<std::size_t>(k));
   if (!is_program(tree)) return nullptr;
   Program program = compile(tree);
   if constexpr (std::is_same_v<T, float>) {
-    if (program.wide) return std::make_unique<KernelProduct<float, double>>(order, tree, std::move(program), isa);
+    if (program.wide) return std::make_unique<KernelProduct<float, double>>(order, tree, std::move(program), m, n, isa);
   }
-  return std::make_unique<KernelProduct<T, T>>(order, tree, std::move(program), isa);
+  return std::make_unique<KernelProduct<T, T>>(order, tree, std::move(program), m, n, isa);
 }
-template std::unique_ptr<Product<float>> make_product(const Order&, Index, const std::string&);
-template std::unique_ptr<Product<double>> make_product(const Order&, Index, const std::string&);
+template std::unique_ptr<Product<float>> make_product(const Order&, Index, Index, Index, const std::string&);
+template std::unique_ptr<Product<double>> make_product(const Order&, Index, Index, Index, const std::string&);
 
 }  // namespace samebits::cpu

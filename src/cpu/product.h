@@ -27,12 +27,15 @@ class Product {
   virtual void run(const Call<T>& call, int threads) const = 0;
   // True where the kernels have this alpha and beta; otherwise the reference runs.
   virtual bool can_run(T alpha, T beta) const = 0;
+  // For small products with B and C in rows: nothing but tiles, listed when the product was made. The same checks, and
+  // alpha = 1, beta = 0, no bias, one thread. False, with nothing done: not such a product.
+  virtual bool run_small(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<T>& c) const = 0;
   // Name of the kernel, e.g. "sgemm_avx2_6x16_fma".
   virtual std::string kernel() const = 0;
 };
 
-// `isa` as resolve_isa gives it; k > 0. Null where the tree of this order is not a program.
+// `isa` as resolve_isa gives it; m, n, k > 0. Null where the tree of this order is not a program.
 template <class T>
-std::unique_ptr<Product<T>> make_product(const Order& order, Index k, const std::string& isa);
+std::unique_ptr<Product<T>> make_product(const Order& order, Index m, Index n, Index k, const std::string& isa);
 
 }  // namespace samebits::cpu

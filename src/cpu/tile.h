@@ -154,11 +154,13 @@ void tile(const TileCall<typename V::T>& t) {
   }
 
   if (t.c == nullptr) return;
+  const bool whole = t.cols == NV * W;  // masked stores are slow on some processors
   unroll<MR>([&](auto i) __attribute__((always_inline)) {
     if (i < t.rows) {
       T* c = t.c + i * t.c_row;
       unroll<NV - 1>([&](auto v) __attribute__((always_inline)) { V::storeu(c + v * W, acc[i * NV + v]); });
-      V::store_masked(c + (NV - 1) * W, last, acc[i * NV + NV - 1]);
+      if (whole) V::storeu(c + (NV - 1) * W, acc[i * NV + NV - 1]);
+      else V::store_masked(c + (NV - 1) * W, last, acc[i * NV + NV - 1]);
     }
   });
 }

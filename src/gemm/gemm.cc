@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,14 +50,14 @@ const char* why_reference(const Tree& tree) {
 }
 
 template <class T>
-Part<T> make_part(const Order& order, Index k, const std::string& isa) {
+Part<T> make_part(const Order& order, Index m, Index n, Index k, const std::string& isa) {
   Part<T> part{{}, {}, order, nullptr, "reference"};
   if (isa == "reference") return part;
-  if (k == 0) {
+  if (m == 0 || n == 0 || k == 0) {
     part.kernel = "reference (no products)";
     return part;
   }
-  part.product = cpu::make_product<T>(order, k, isa);
+  part.product = cpu::make_product<T>(order, m, n, k, isa);
   part.kernel = part.product ? part.product->kernel() : why_reference(order.tree(static_cast<std::size_t>(k)));
   return part;
 }
@@ -76,7 +77,7 @@ template <class T>
 std::vector<Part<T>> make_parts(const Order& order, Index m, Index n, Index k, const std::string& isa) {
   std::vector<Part<T>> parts;
   if (!order.has_regions()) {
-    parts.push_back(make_part<T>(order, k, isa));
+    parts.push_back(make_part<T>(order, m, n, k, isa));
     return parts;
   }
   const std::vector<Region> regions = order.regions();
@@ -91,7 +92,7 @@ std::vector<Part<T>> make_parts(const Order& order, Index m, Index n, Index k, c
     }
     for (auto& [r, cols] : cols_of) {
       std::ranges::sort(cols);
-      parts.push_back(make_part<T>(r < regions.size() ? regions[r].order : order.rest(), k, isa));
+      parts.push_back(make_part<T>(r < regions.size() ? regions[r].order : order.rest(), Index(rows.size()), Index(cols.size()), k, isa));
       parts.back().rows = rows;
       parts.back().cols = std::move(cols);
     }
@@ -175,6 +176,20 @@ struct Plan<T>::Impl {
   Index m, n, k;
   int threads;
   std::vector<Part<T>> parts;
+  const cpu::Product<T>* small = nullptr;  // one part, one thread
+
+  // The common case, told by a few comparisons; false is no judgement. B and C in rows, strides that go forward, C apart.
+  bool is_plain(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<T>& c) const {
+    constexpr Index far = Index{1} << 31;
+    const auto forward = [](Index stride) { return stride > 0 && stride < far; };
+    if (c.rows != m || c.cols != n || a.rows != m || a.cols != k || b.rows != k || b.cols != n) return false;
+    if (a.data == nullptr || b.data == nullptr || c.data == nullptr) return false;
+    if (c.col_stride != 1 || b.col_stride != 1 || c.row_stride < n) return false;
+    if (!forward(a.row_stride) || !forward(a.col_stride) || !forward(b.row_stride) || !forward(c.row_stride)) return false;
+    const T *a_last = &a(m - 1, k - 1), *b_last = &b(k - 1, n - 1), *c_last = &c(m - 1, n - 1);
+    const std::less<const T*> before;
+    return (before(c_last, a.data) || before(a_last, c.data)) && (before(c_last, b.data) || before(b_last, c.data));
+  }
 };
 
 template <class T>
@@ -185,6 +200,8 @@ Plan<T>::Plan(const Order& order, Index m, Index n, Index k, const Context& cont
   order.check_shape(m, n);
   impl_ = std::make_unique<Impl>(
       Impl{m, n, k, thread_count(context.threads), make_parts<T>(order, m, n, k, cpu::resolve_isa(context.isa))});
+  constexpr Index most = Index{1} << 30;
+  if (!order.has_regions() && impl_->threads == 1 && m < most && n < most && k < most) impl_->small = impl_->parts[0].product.get();
 }
 template <class T>
 Plan<T>::~Plan() = default;
@@ -196,6 +213,10 @@ Plan<T>& Plan<T>::operator=(Plan&&) noexcept = default;
 template <class T>
 void Plan<T>::run(T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c, Bias<T> bias) const {
   const Impl& plan = *impl_;
+  if (plan.small && alpha == 1 && beta == 0 && bias.data == nullptr && plan.is_plain(a, b, c)) {
+    const FloatEnvironment environment;
+    if (plan.small->run_small(a, b, c)) return;
+  }
   check_arguments(alpha, a, b, c, bias);
   if (c.rows != plan.m || c.cols != plan.n || a.cols != plan.k)
     throw Error(Code::invalid_argument, fmt::format("the plan is for {} x {} x {}, not {} x {} x {}", plan.m, plan.n, plan.k,

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// A side-by-side table: samebits and other libraries, shape by shape, in rounds that take every library in turn, so that what
+// the machine does meanwhile meets all alike. Times are medians over the rounds; one thread is timed by its own CPU clock.
+#include <fmt/format.h>
+#include <time.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "peers.h"
+#include "samebits/gemm.h"
+
+namespace bench {
+namespace {
+
+double seconds(bool own_cpu) {
+  timespec t;
+  clock_gettime(own_cpu ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+struct Options {
+  int threads = 1, rounds = 9;
+  double milliseconds = 10;  // of each library in each round, about
+  bool f64 = false, cold = false;
+  std::vector<std::string> shapes, orders = {"fma"}, peers, without;
+  std::string isa, json;
+};
+
+struct Shape {
+  Index m, n, k;
+};
+
+Shape parse_shape(const std::string& text) {
+  Shape s{};
+  if (std::sscanf(text.c_str(), "%ldx%ldx%ld", &s.m, &s.n, &s.k) != 3) throw std::runtime_error("a shape is MxNxK: " + text);
+  return s;
+}
+
+// Contiguous memory that starts at a cache line.
+template <class T>
+struct Buffer {
+  explicit Buffer(Index n) : data(static_cast<T*>(std::aligned_alloc(4096, (n * sizeof(T) + 4095) / 4096 * 4096)), std::free) {}
+  std::unique_ptr<T, void (*)(void*)> data;
+};
+
+struct Entry {
+  std::string name;
+  std::function<void()> call;
+  std::vector<double> times;
+  double median() const {
+    std::vector<double> t = times;
+    std::ranges::sort(t);
+    return t[t.size() / 2];
+  }
+};
+
+// Small integers: every order gives the exact product, so every library must give the same bits.
+template <class T>
+void fill(T* x, Index n, unsigned seed) {
+  std::mt19937 random(seed);
+  for (Index i = 0; i < n; ++i) x[i] = T(int(random() % 17) - 8);
+}
+
+template <class T>
+nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
+  nlohmann::json rows = nlohmann::json::array();
+  std::vector<std::string> names;
+  for (const std::string& order : options.orders) names.push_back(options.orders.size() == 1 ? "samebits" : order);
+  for (const Peer& peer : peers) names.push_back(peer.name);
+  fmt::print("{:>18}", "GFLOP/s");
+  for (const std::string& name : names) fmt::print(" {:>10}", name);
+  fmt::print("   first/best other\n");
+  std::map<std::string, std::vector<double>> ratios;
+
+  for (const std::string& text : options.shapes) {
+    const auto [m, n, k] = parse_shape(text);
+    Buffer<T> a(m * k), b(k * n), c(m * n), expected(m * n);
+    fill(a.data.get(), m * k, 1), fill(b.data.get(), k * n, 2);
+    // Exact: sums of integers below 2^24.
+    const auto check = [&](const std::string& name) {
+      for (Index i = 0; i < m * n; ++i)
+        if (c.data.get()[i] != expected.data.get()[i]) throw std::runtime_error(fmt::format("{}: wrong result at {}", name, text));
+    };
+    samebits::gemm(T(1), samebits::row_major<const T>(a.data.get(), m, k), samebits::row_major<const T>(b.data.get(), k, n), T(0),
+                   samebits::row_major(expected.data.get(), m, n), {}, {.isa = m * n * k < 100000 ? "reference" : "portable"});
+
+    std::vector<Entry> entries;
+    std::vector<std::unique_ptr<samebits::Plan<T>>> plans;
+    for (const std::string& order : options.orders) {
+      plans.push_back(std::make_unique<samebits::Plan<T>>(samebits::Order::parse(order), m, n, k,
+                                                          samebits::Context{.threads = options.threads, .isa = options.isa}));
+      const auto& plan = *plans.back();
+      entries.push_back({options.orders.size() == 1 ? "samebits" : order,
+                         [&plan, &a, &b, &c, m, n, k] {
+                           plan.run(T(1), samebits::row_major<const T>(a.data.get(), m, k),
+                                    samebits::row_major<const T>(b.data.get(), k, n), T(0), samebits::row_major(c.data.get(), m, n));
+                         },
+                         {}});
+    }
+    for (const Peer& peer : peers) {
+      Multiply<T> multiply;
+      if constexpr (sizeof(T) == 4) multiply = peer.prepare_f32 ? peer.prepare_f32(m, n, k) : peer.f32;
+      else multiply = peer.prepare_f64 ? peer.prepare_f64(m, n, k) : peer.f64;
+      if (!multiply) continue;
+      entries.push_back({peer.name, [=, &a, &b, &c] { multiply(m, n, k, a.data.get(), b.data.get(), c.data.get()); }, {}});
+    }
+
+    const bool own_cpu = options.threads == 1;
+    std::vector<Index> repetitions;
+    for (Entry& e : entries) {
+      std::fill_n(c.data.get(), m * n, std::numeric_limits<T>::quiet_NaN());
+      e.call();
+      check(e.name);
+      const double start = seconds(own_cpu);
+      Index count = 0;
+      do {
+        e.call();
+        ++count;
+      } while (seconds(own_cpu) - start < options.milliseconds * 1e-3 / 4);
+      repetitions.push_back(std::max<Index>(1, count * 4));
+    }
+    for (int round = 0; round < options.rounds; ++round)
+      for (std::size_t e = 0; e < entries.size(); ++e) {
+        entries[e].call();  // its own code and buffers back into the caches
+        const double start = seconds(own_cpu);
+        for (Index r = 0; r < repetitions[e]; ++r) entries[e].call();
+        entries[e].times.push_back((seconds(own_cpu) - start) / double(repetitions[e]));
+      }
+
+    const double flop = 2.0 * double(m) * double(n) * double(k);
+    nlohmann::json row = {{"m", m}, {"n", n}, {"k", k}};
+    double best_other = 0;
+    fmt::print("{:>18}", text);
+    for (const std::string& name : names) {
+      const auto e = std::ranges::find(entries, name, &Entry::name);
+      if (e == entries.end()) {
+        fmt::print(" {:>10}", "-");
+        continue;
+      }
+      const double gflops = flop / e->median() * 1e-9;
+      row["seconds"][name] = e->median();
+      row["all_seconds"][name] = e->times;
+      if (e != entries.begin()) best_other = std::max(best_other, gflops);
+      fmt::print(" {:>10.{}f}", gflops, gflops < 10 ? 2 : 1);
+    }
+    const double own = flop / entries[0].median() * 1e-9;
+    for (std::size_t e = 1; e < entries.size(); ++e) ratios[entries[e].name].push_back(entries[e].median() / entries[0].median());
+    if (best_other > 0) {
+      fmt::print("   {:.3f}", own / best_other);
+      ratios["best other"].push_back(own / best_other);
+      if (flop < 1e6) fmt::print("   {:.1f} ns", entries[0].median() * 1e9);
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+    rows.push_back(row);
+  }
+  fmt::print("geometric mean of the speed of {} over\n", names[0]);
+  for (const auto& [name, values] : ratios) {
+    double log_sum = 0;
+    for (double r : values) log_sum += std::log(r);
+    fmt::print("  {:<40} {:.3f}  (least {:.3f})\n", name, std::exp(log_sum / double(values.size())), *std::ranges::min_element(values));
+  }
+  return rows;
+}
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  std::map<std::string, std::string> first;
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    std::string key = line.substr(0, colon);
+    key.erase(key.find_last_not_of(" \t") + 1);
+    first.try_emplace(key, line.substr(std::min(line.size(), colon + 2)));
+  }
+  return fmt::format("{}, family {}, model {}", first["model name"], first["cpu family"], first["model"]);
+}
+
+}  // namespace
+
+int main_program(int argc, char** argv) {
+  // These choose OpenBLAS's kernels: a machine may have them set.
+  unsetenv("OPENBLAS_CORETYPE");
+  unsetenv("OPENBLAS_L2_SIZE");
+  setenv("OMP_WAIT_POLICY", "active", 0);
+  Options options;
+  CLI::App app("Compares samebits with other libraries.");
+  app.add_option("shapes", options.shapes, "MxNxK ...")->required();
+  app.add_option("--threads", options.threads);
+  app.add_option("--rounds", options.rounds);
+  app.add_option("--milliseconds", options.milliseconds, "of each library in a round");
+  app.add_flag("--f64", options.f64);
+  app.add_option("--order", options.orders, "one or more orders; the first is compared");
+  app.add_option("--isa", options.isa);
+  app.add_option("--peer", options.peers, "NAME=FILE of a further library: mkl, or any with CBLAS names");
+  app.add_option("--without", options.without, "names of libraries to leave out, or \"all\"");
+  app.add_option("--json", options.json, "file to write");
+  CLI11_PARSE(app, argc, argv);
+
+  std::vector<std::string> missing;
+  std::vector<Peer> peers = load_peers(options.peers, missing);
+  std::erase_if(peers, [&](const Peer& p) {
+    return std::ranges::any_of(options.without, [&](const std::string& w) { return w == p.name || w == "all"; });
+  });
+  fmt::print("{}; {}; {} thread(s), {} rounds\n", cpu_model(), options.f64 ? "float64" : "float32", options.threads, options.rounds);
+  nlohmann::json out = {{"cpu", cpu_model()}, {"type", options.f64 ? "f64" : "f32"}, {"threads", options.threads}};
+  for (Peer& peer : peers) {
+    fmt::print("  {}: {}\n", peer.name, peer.detail);
+    out["peers"][peer.name] = peer.detail;
+    if (peer.set_threads) peer.set_threads(options.threads);
+  }
+  for (const std::string& m : missing) fmt::print("  without {}\n", m);
+  out["rows"] = options.f64 ? run<double>(options, peers) : run<float>(options, peers);
+  if (!options.json.empty()) std::ofstream(options.json) << out.dump(1) << "\n";
+  return 0;
+}
+
+}  // namespace bench
+
+int main(int argc, char** argv) {
+  try {
+    return bench::main_program(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench: {}\n", error.what());
+    return 2;
+  }
+}
