@@ -46,11 +46,19 @@ Shape parse_shape(const std::string& text) {
   return s;
 }
 
-// Contiguous memory that starts at a cache line.
+// Memory that starts at a cache line, each buffer at another place in its page: equal ones make loads wait for stores.
 template <class T>
-struct Buffer {
-  explicit Buffer(Index n) : data(static_cast<T*>(std::aligned_alloc(4096, (n * sizeof(T) + 4095) / 4096 * 4096)), std::free) {}
-  std::unique_ptr<T, void (*)(void*)> data;
+class Buffer {
+ public:
+  Buffer(Index n, Index line) : memory_(n + (4096 + 64 * line) / Index(sizeof(T)) + 64) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    data_ = reinterpret_cast<T*>((address + 4095) / 4096 * 4096 + 64 * line);
+  }
+  T* get() const { return data_; }
+
+ private:
+  std::vector<T> memory_;
+  T* data_;
 };
 
 struct Entry {
@@ -84,15 +92,15 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
 
   for (const std::string& text : options.shapes) {
     const auto [m, n, k] = parse_shape(text);
-    Buffer<T> a(m * k), b(k * n), c(m * n), expected(m * n);
-    fill(a.data.get(), m * k, 1), fill(b.data.get(), k * n, 2);
+    const Buffer<T> a(m * k, 0), b(k * n, 21), c(m * n, 43), expected(m * n, 0);
+    fill(a.get(), m * k, 1), fill(b.get(), k * n, 2);
     // Exact: sums of integers below 2^24.
     const auto check = [&](const std::string& name) {
       for (Index i = 0; i < m * n; ++i)
-        if (c.data.get()[i] != expected.data.get()[i]) throw std::runtime_error(fmt::format("{}: wrong result at {}", name, text));
+        if (c.get()[i] != expected.get()[i]) throw std::runtime_error(fmt::format("{}: wrong result at {}", name, text));
     };
-    samebits::gemm(T(1), samebits::row_major<const T>(a.data.get(), m, k), samebits::row_major<const T>(b.data.get(), k, n), T(0),
-                   samebits::row_major(expected.data.get(), m, n), {}, {.isa = m * n * k < 100000 ? "reference" : "portable"});
+    samebits::gemm(T(1), samebits::row_major<const T>(a.get(), m, k), samebits::row_major<const T>(b.get(), k, n), T(0),
+                   samebits::row_major(expected.get(), m, n), {}, {.isa = m * n * k < 100000 ? "reference" : "portable"});
 
     std::vector<Entry> entries;
     std::vector<std::unique_ptr<samebits::Plan<T>>> plans;
@@ -102,8 +110,8 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
       const auto& plan = *plans.back();
       entries.push_back({options.orders.size() == 1 ? "samebits" : order,
                          [&plan, &a, &b, &c, m, n, k] {
-                           plan.run(T(1), samebits::row_major<const T>(a.data.get(), m, k),
-                                    samebits::row_major<const T>(b.data.get(), k, n), T(0), samebits::row_major(c.data.get(), m, n));
+                           plan.run(T(1), samebits::row_major<const T>(a.get(), m, k),
+                                    samebits::row_major<const T>(b.get(), k, n), T(0), samebits::row_major(c.get(), m, n));
                          },
                          {}});
     }
@@ -112,13 +120,13 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
       if constexpr (sizeof(T) == 4) multiply = peer.prepare_f32 ? peer.prepare_f32(m, n, k) : peer.f32;
       else multiply = peer.prepare_f64 ? peer.prepare_f64(m, n, k) : peer.f64;
       if (!multiply) continue;
-      entries.push_back({peer.name, [=, &a, &b, &c] { multiply(m, n, k, a.data.get(), b.data.get(), c.data.get()); }, {}});
+      entries.push_back({peer.name, [=, &a, &b, &c] { multiply(m, n, k, a.get(), b.get(), c.get()); }, {}});
     }
 
     const bool own_cpu = options.threads == 1;
     std::vector<Index> repetitions;
     for (Entry& e : entries) {
-      std::fill_n(c.data.get(), m * n, std::numeric_limits<T>::quiet_NaN());
+      std::fill_n(c.get(), m * n, std::numeric_limits<T>::quiet_NaN());
       e.call();
       check(e.name);
       const double start = seconds(own_cpu);

@@ -49,6 +49,8 @@ struct F32 {
     asm("vmulps %3, %2, %1\n\tvaddps %1, %0, %0" : "+x"(c), "=&x"(product) : "x"(a), "x"(b));
     return c;
   }
+  [[gnu::always_inline]] static Reg fused(Reg c, const float* a, Reg b) { return fused(c, broadcast(a), b); }
+  [[gnu::always_inline]] static Reg unfused(Reg c, const float* a, Reg b) { return unfused(c, broadcast(a), b); }
   [[gnu::always_inline]] static void transpose(Reg (&r)[8]) {
     Reg t[8];
     unroll<4>([&](auto i) {
@@ -102,6 +104,8 @@ struct F64 {
     asm("vmulpd %3, %2, %1\n\tvaddpd %1, %0, %0" : "+x"(c), "=&x"(product) : "x"(a), "x"(b));
     return c;
   }
+  [[gnu::always_inline]] static Reg fused(Reg c, const double* a, Reg b) { return fused(c, broadcast(a), b); }
+  [[gnu::always_inline]] static Reg unfused(Reg c, const double* a, Reg b) { return unfused(c, broadcast(a), b); }
   [[gnu::always_inline]] static void transpose(Reg (&r)[4]) {
     const Reg t0 = _mm256_unpacklo_pd(r[0], r[1]), t1 = _mm256_unpackhi_pd(r[0], r[1]);
     const Reg t2 = _mm256_unpacklo_pd(r[2], r[3]), t3 = _mm256_unpackhi_pd(r[2], r[3]);

@@ -40,6 +40,16 @@ struct F32 {
     asm("vmulps %3, %2, %1\n\tvaddps %1, %0, %0" : "+v"(c), "=&v"(product) : "v"(a), "v"(b));
     return c;
   }
+  // The same with a broadcast operand from memory.
+  [[gnu::always_inline]] static Reg fused(Reg c, const float* a, Reg b) {
+    asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(c) : "v"(b), "m"(*a));
+    return c;
+  }
+  [[gnu::always_inline]] static Reg unfused(Reg c, const float* a, Reg b) {
+    Reg product;
+    asm("vmulps %3%{1to16%}, %2, %1\n\tvaddps %1, %0, %0" : "+v"(c), "=&v"(product) : "v"(b), "m"(*a));
+    return c;
+  }
   // 16 x 16: pairs of rows, pairs of pairs, then 128-bit quarters twice.
   [[gnu::always_inline]] static void transpose(Reg (&r)[16]) {
     Reg t[16];
@@ -97,6 +107,16 @@ struct F64 {
     asm("vmulpd %3, %2, %1\n\tvaddpd %1, %0, %0" : "+v"(c), "=&v"(product) : "v"(a), "v"(b));
     return c;
   }
+  // The same with a broadcast operand from memory.
+  [[gnu::always_inline]] static Reg fused(Reg c, const double* a, Reg b) {
+    asm("vfmadd231pd %2%{1to8%}, %1, %0" : "+v"(c) : "v"(b), "m"(*a));
+    return c;
+  }
+  [[gnu::always_inline]] static Reg unfused(Reg c, const double* a, Reg b) {
+    Reg product;
+    asm("vmulpd %3%{1to8%}, %2, %1\n\tvaddpd %1, %0, %0" : "+v"(c), "=&v"(product) : "v"(b), "m"(*a));
+    return c;
+  }
   [[gnu::always_inline]] static void transpose(Reg (&r)[8]) {
     Reg t[8];
     unroll<4>([&](auto i) {
@@ -146,6 +166,16 @@ struct F32Half {
     asm("vmulps %3, %2, %1\n\tvaddps %1, %0, %0" : "+v"(c), "=&v"(product) : "v"(a), "v"(b));
     return c;
   }
+  // The same with a broadcast operand from memory.
+  [[gnu::always_inline]] static Reg fused(Reg c, const float* a, Reg b) {
+    asm("vfmadd231ps %2%{1to8%}, %1, %0" : "+v"(c) : "v"(b), "m"(*a));
+    return c;
+  }
+  [[gnu::always_inline]] static Reg unfused(Reg c, const float* a, Reg b) {
+    Reg product;
+    asm("vmulps %3%{1to8%}, %2, %1\n\tvaddps %1, %0, %0" : "+v"(c), "=&v"(product) : "v"(b), "m"(*a));
+    return c;
+  }
 };
 
 struct F64Half {
@@ -172,6 +202,16 @@ struct F64Half {
   [[gnu::always_inline]] static Reg unfused(Reg c, Reg a, Reg b) {
     Reg product;
     asm("vmulpd %3, %2, %1\n\tvaddpd %1, %0, %0" : "+v"(c), "=&v"(product) : "v"(a), "v"(b));
+    return c;
+  }
+  // The same with a broadcast operand from memory.
+  [[gnu::always_inline]] static Reg fused(Reg c, const double* a, Reg b) {
+    asm("vfmadd231pd %2%{1to4%}, %1, %0" : "+v"(c) : "v"(b), "m"(*a));
+    return c;
+  }
+  [[gnu::always_inline]] static Reg unfused(Reg c, const double* a, Reg b) {
+    Reg product;
+    asm("vmulpd %3%{1to4%}, %2, %1\n\tvaddpd %1, %0, %0" : "+v"(c), "=&v"(product) : "v"(b), "m"(*a));
     return c;
   }
 };

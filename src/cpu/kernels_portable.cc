@@ -50,6 +50,8 @@ struct Plain {
   static Reg unfused(const Reg& c, const Reg& a, const Reg& b) {
     return each([&](int l) { return c.x[l] + a.x[l] * b.x[l]; });  // two roundings: built with -ffp-contract=off
   }
+  static Reg fused(const Reg& c, const T* a, const Reg& b) { return fused(c, broadcast(a), b); }
+  static Reg unfused(const Reg& c, const T* a, const Reg& b) { return unfused(c, broadcast(a), b); }
   static void transpose(Reg (&r)[W]) {
     for (int i = 0; i < W; ++i) {
       for (int j = 0; j < i; ++j) {

@@ -3,7 +3,8 @@
 // therefore everything here has internal linkage.
 //
 // A vector type V provides: T, W, Reg, Mask; zero, splat, broadcast, load, load_masked, store, store_masked, add,
-// fused(acc, a, b) and unfused(acc, a, b), which return the new acc, mask(n), prefetch.
+// fused(acc, a, b) and unfused(acc, a, b), which return the new acc; their a is a
+// vector or the address of a value to broadcast, mask(n), prefetch.
 #pragma once
 
 #include <cstddef>
@@ -118,7 +119,10 @@ void tile(const TileCall<typename V::T>& t) {
     };
     // One value of k: the shorter side of the tile stays in registers, the other is streamed.
     const auto rank1 = [&](auto multiply_add) __attribute__((always_inline)) {
-      if constexpr (MR > NV) {
+      if constexpr (NV == 1) {
+        const Reg b0 = load_b(std::integral_constant<int, 0>{});
+        unroll<MR>([&](auto i) __attribute__((always_inline)) { acc[i] = multiply_add(acc[i], a.template row<i>(), b0); });
+      } else if constexpr (MR > NV) {
         Reg bv[NV];
         unroll<NV>([&](auto v) __attribute__((always_inline)) { bv[v] = load_b(v); });
         unroll<MR>([&](auto i) __attribute__((always_inline)) {
@@ -138,9 +142,9 @@ void tile(const TileCall<typename V::T>& t) {
       b += b_step;
     };
     if (s->mul) {
-      for (std::uint32_t n = s->length; n != 0; --n) rank1([](Reg c, Reg x, Reg y) __attribute__((always_inline)) { return V::unfused(c, x, y); });
+      for (std::uint32_t n = s->length; n != 0; --n) rank1([](Reg c, auto x, Reg y) __attribute__((always_inline)) { return V::unfused(c, x, y); });
     } else {
-      for (std::uint32_t n = s->length; n != 0; --n) rank1([](Reg c, Reg x, Reg y) __attribute__((always_inline)) { return V::fused(c, x, y); });
+      for (std::uint32_t n = s->length; n != 0; --n) rank1([](Reg c, auto x, Reg y) __attribute__((always_inline)) { return V::fused(c, x, y); });
     }
 
     for (std::uint32_t n = s->merges; n != 0; --n) {

@@ -211,7 +211,8 @@ template <class T>
 Plan<T>& Plan<T>::operator=(Plan&&) noexcept = default;
 
 template <class T>
-void Plan<T>::run(T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c, Bias<T> bias) const {
+void Plan<T>::run(T alpha, const MatrixView<const T>& a, const MatrixView<const T>& b, T beta, const MatrixView<T>& c,
+                  const Bias<T>& bias) const {
   const Impl& plan = *impl_;
   if (plan.small && alpha == 1 && beta == 0 && bias.data == nullptr && plan.is_plain(a, b, c)) {
     const FloatEnvironment environment;
