@@ -18,7 +18,7 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
   if (!blas || one.k == 1) {
     areas.rest("mul");  // a triple loop through memory, or one product
   } else if (one.m == 1 && one.n == 1) {
-    areas.rest(openblas_dot(one.dtype, one.k, core));
+    areas.rest(openblas_dot(one.dtype, one.k, core, threads));
   } else if (one.m == 1) {
     areas = openblas_gemv(one, core, one.trans_b, threads);
   } else if (one.n == 1) {

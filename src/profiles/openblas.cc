@@ -50,12 +50,16 @@ void haswell_sgemm_kernel(Index i, Index m, Index j, Index n, const Mark& mark) 
   if (n >= 4) mark(i, blocks * 8, j, 4, even_odd);
 }
 
+// One call of dgemm_kernel_4x8_haswell.S: a single last column.
+void haswell_dgemm_kernel(Index i, Index m, Index j, Index n, const Mark& mark) {
+  if (n % 2) mark(i, m / 4 * 4, j + n - 1, 1, "lanes(4, step=8, fold=pairs, tail=lane0) > fma");
+}
+
 // One call of dgemm_kernel_16x2_skylakex.c: the row edges of panels of twelve columns.
 void skylakex_dgemm_kernel(Index i, Index m, Index j, Index n, const Mark& mark) {
-  const Index fours = m % 8 / 4, twos = m % 4 / 2;
-  const Index edge = i + m / 8 * 8, width = n / 12 * 12;
-  if (fours) mark(edge, 4, j, width, "lanes(2, fold=left, tail=lane0) > fma");
-  if (twos) mark(edge + fours * 4, 2, j, width, "lanes(4, fold=pairs, tail=lane0) > fma");
+  const Index width = n / 12 * 12, fours = i + m / 8 * 8, rest = i + m / 4 * 4;
+  mark(fours, rest - fours, j, width, "lanes(2, fold=left, tail=lane0) > fma");
+  mark(rest, i + m - rest, j, width, "lanes(4, fold=pairs, tail=lane0) > fma");
 }
 
 using Kernel = void (*)(Index, Index, Index, Index, const Mark&);
@@ -153,7 +157,7 @@ Areas small_matrix(const Call& call) {
   const std::string ones = fmt::format("lanes({}, fold=halves, tail=lanes) > fma", lanes);
   Areas areas(call.m, call.n);
   Index begin = call.n;  // first column that runs in lanes
-  if (call.trans_b) {
+  if (call.trans_b && !call.trans_a) {
     begin = 0;
   } else if (!call.trans_a && call.k >= (call.dtype == DType::f32 ? 32 : 16) && call.n % lanes <= lanes / 2) {
     begin = call.n / lanes * lanes;
@@ -229,20 +233,22 @@ std::string gemv_t(const Call& call, const std::string& core, Index output, Inde
   return tree(plus(text, then(leaves(main + 1, main + 2, 1, tail_op), then(leaves(main, main + 1, 1, tail_op), leaves(main + 2, k, 1, tail_op)))), op);
 }
 
+// Up to three outputs of a dense matrix: pairs of k (one output: fours), four k at a time.
+std::string gemv_n_few(Index k, bool haswell, Index outputs) {
+  const Index step = outputs == 1 ? 4 : 2, main = k / 4 * 4;
+  std::string text;
+  for (Index i = 0; i < main; i += step)  // a compiler that fuses does so from the second product on
+    text = plus(text, haswell ? leaves(i, i + step) : then(fmt::format("{} + {}", i + 1, i), leaves(i + 2, i + step)));
+  return tree(then(text, leaves(main, k)), haswell ? "mul" : "fma");
+}
+
 // Axpy style: y += x_k times column k. sgemv_n takes eight k at a time, then four, two, one.
 std::string sgemv_n(const Call& call, const std::string& core, Index output, Index outputs) {
   const Index k = call.k;
   const bool haswell = core == "haswell";
   if (!haswell && outputs <= 16384 && k <= 48 && k != 4) return "fma";
   const Index fours = outputs / 4 * 4;
-  if (output >= fours) {
-    if (!haswell) return "fma";
-    return outputs < 4 && outputs > 1 && k >= 4 ? tree(then([&] {  // lda = 2 or 3: pairs, four k at a time
-      std::string text;
-      for (Index i = 0; i < k / 4 * 4; i += 2) text = plus(text, leaves(i, i + 2));
-      return text;
-    }(), leaves(k / 4 * 4, k)), "mul") : "mul";
-  }
+  if (output >= fours) return outputs < 4 ? gemv_n_few(k, haswell, outputs) : haswell ? "mul" : "fma";
   // Within blocks of 4096 outputs: a first group of four and one of eight run even and odd k apart, groups of 16 do not.
   const Index block = output / 4096 * 4096, length = std::min<Index>(4096, fours - block);
   const bool apart = output - block < length % 16;
@@ -260,17 +266,7 @@ std::string sgemv_n(const Call& call, const std::string& core, Index output, Ind
 std::string dgemv_n(const Call& call, const std::string& core, Index output, Index outputs) {
   const Index k = call.k, fours = k / 4 * 4;
   const bool haswell = core == "haswell";
-  if (output >= outputs / 4 * 4) {
-    if (outputs >= 4) return haswell ? "mul" : "fma";
-    std::string text;
-    const bool pairs = outputs > 1;
-    for (Index i = 0; i < fours; i += 2) {
-      if (!pairs && (haswell || i > 0)) break;
-      text = plus(text, haswell ? leaves(i, i + 2) : leaves(i + 1, i + 2) + " + " + leaves(i, i + 1));
-    }
-    const Index done = text.empty() ? 0 : pairs ? fours : 2;
-    return tree(then(text, leaves(done, k)), haswell ? "mul" : "fma");
-  }
+  if (output >= outputs / 4 * 4) return outputs < 4 ? gemv_n_few(k, haswell, outputs) : haswell ? "mul" : "fma";
   std::string text;
   for (Index i = 0; i < fours; i += 4)
     text = plus(text, haswell ? plus(leaves(i, i + 4, 2), leaves(i + 1, i + 4, 2))
@@ -279,6 +275,33 @@ std::string dgemv_n(const Call& call, const std::string& core, Index output, Ind
     text = plus(text, haswell ? leaves(fours, fours + 2, 1, ":mul") : fmt::format("{} + {}", fours + 1, fours));
   if (k % 2) text = then(text, leaves(k - 1, k, 1, ":mul"));
   return tree(text, "fma");
+}
+
+// --- dot
+
+// Four accumulators of 32 bytes. The AVX-512 kernels begin with 64 bytes, which are folded before a last block of 32.
+std::string dot_tree(DType type, bool haswell, Index begin, Index end) {
+  const bool single = type == DType::f32;
+  const Index width = single ? 8 : 4, block = 4 * width;
+  const Index main = begin + (end - begin) / block * block;
+  const Index wide = haswell ? begin : begin + (end - begin) / (2 * block) * 2 * block;
+  const std::string_view op = single ? ":fma" : "";
+  auto lane = [&](Index accumulator, Index l) {
+    const Index at = begin + 2 * width * accumulator + l;
+    return then(plus(leaves(at, wide, 2 * block, op), leaves(at + width, wide, 2 * block, op)),
+                leaves(wide + width * accumulator + l, main, block, op));
+  };
+  std::vector<std::string> lanes;
+  for (Index l = 0; l < width / 2; ++l) {
+    std::vector<std::string> low, high, sums;
+    for (Index a = 0; a < 4; ++a) {
+      low.push_back(lane(a, l));
+      high.push_back(lane(a, l + width / 2));
+      sums.push_back(plus(low.back(), high.back()));
+    }
+    lanes.push_back(haswell ? fold(sums, Fold::pairs) : plus(fold(low, Fold::left), fold(high, Fold::left)));
+  }
+  return then(fold(lanes, Fold::pairs), single ? "" : leaves(main, end, 1, haswell ? ":mul" : ""));
 }
 
 }  // namespace
@@ -300,10 +323,9 @@ Areas openblas_gemm(const Call& call, const std::string& core, int threads) {
                                            : fmt::format("chunks({}, balance={}) > ", b.q, b.unroll_m);
   Areas areas(call.m, call.n);
   areas.rest(chunks + "fma");
-  Kernel kernel = nullptr;
-  if (core == "haswell" && call.dtype == DType::f32) kernel = haswell_sgemm_kernel;
-  if (core != "haswell" && call.dtype == DType::f64) kernel = skylakex_dgemm_kernel;
-  if (!kernel) return areas;
+  const bool haswell = core == "haswell", single = call.dtype == DType::f32;
+  if (!haswell && single) return areas;
+  const Kernel kernel = !haswell ? skylakex_dgemm_kernel : single ? haswell_sgemm_kernel : haswell_dgemm_kernel;
   const Mark mark = [&](Index i, Index rows, Index j, Index columns, const char* order) {
     areas.add({j, j + columns, 1}, {i, i + rows, 1}, chunks + order);
   };
@@ -338,28 +360,20 @@ Areas openblas_gemv(const Call& call, const std::string& core, bool dot_style, i
   return areas;
 }
 
-std::string openblas_dot(DType type, Index k, const std::string& core) {
+std::string openblas_dot(DType type, Index k, const std::string& core, int threads) {
   const bool single = type == DType::f32, haswell = core == "haswell";
-  const Index block = single ? 32 : 16, main = k / block * block;  // leaves in lanes
-  if (single && main == 0) return "f64 > mul(round=f32)";
-  if (main == 0) return haswell ? "mul" : "fma";
-  // Four accumulators of `width` lanes. The AVX-512 kernels begin with twice as many lanes, which are folded before a last block.
-  const Index width = block / 4, wide = haswell ? 0 : main / (2 * block) * 2 * block;
-  const std::string_view op = single ? ":fma" : "";
-  std::vector<std::string> lanes;
-  for (Index l = 0; l < width; ++l) {
-    std::vector<std::string> accumulators;
-    for (Index a = 0; a < 4; ++a) {
-      const Index at = 2 * width * a + l;
-      accumulators.push_back(then(plus(leaves(at, wide, 2 * block, op), leaves(at + width, wide, 2 * block, op)),
-                                  leaves(wide + width * a + l, main, block, op)));
-    }
-    lanes.push_back(fold(accumulators, haswell ? Fold::pairs : Fold::left));
+  const Index block = single ? 32 : 16;
+  if (single && k < block) return "f64 > mul(round=f32)";
+  if (!single && threads > 1 && k > 10000) {
+    std::string text;
+    const auto starts = cuts(0, k, threads);
+    for (int t = 0; t < threads; ++t) text = plus(text, dot_tree(type, haswell, starts[t], starts[t + 1]));
+    return tree(text, "fma");
   }
-  const std::string sum = fold(lanes, single ? Fold::hadd : Fold::halves);
-  if (!single) return tree(then(sum, leaves(main, k, 1, haswell ? ":mul" : "")), "fma");
-  // sdot adds the tail in double.
-  return "f64 > " + tree(plus(fmt::format("f32({})", sum), leaves(main, k)), "mul(round=f32)");
+  const Index main = k / block * block;
+  const std::string sum = dot_tree(type, haswell, 0, single ? main : k);
+  // sdot adds what is left over in double.
+  return single ? "f64 > " + tree(plus(fmt::format("f32({})", sum), leaves(main, k)), "mul(round=f32)") : tree(sum, "fma");
 }
 
 namespace {
@@ -373,7 +387,7 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
   Areas areas(one.m, one.n);
   if (routine == "dot") {
     if (one.m != 1 || one.n != 1) return {};
-    areas.rest(openblas_dot(one.dtype, one.k, core));
+    areas.rest(openblas_dot(one.dtype, one.k, core, threads));
   } else if (routine == "gemv") {
     if (one.m != 1 && one.n != 1) return {};
     areas = openblas_gemv(one, core, one.m == 1 ? one.trans_b : !one.trans_a, threads);

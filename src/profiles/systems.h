@@ -29,7 +29,7 @@ const std::string& openblas_core(const Keys& keys, std::string_view key);
 Areas openblas_gemm(const Call& call, const std::string& core, int threads);
 // y = M x, outputs along the rows (n = 1) or the columns (m = 1) of C. dot_style: M's rows are contiguous (gemv_t).
 Areas openblas_gemv(const Call& call, const std::string& core, bool dot_style, int threads);
-std::string openblas_dot(DType type, Index k, const std::string& core);
+std::string openblas_dot(DType type, Index k, const std::string& core, int threads);
 
 // MKL; dispatch: "amd", "avx2" or "avx512". Nothing where the library takes a path that is not known.
 std::optional<Areas> mkl_gemm(const Call& call, const std::string& dispatch);
