@@ -9,7 +9,7 @@ namespace {
 
 std::optional<Order> order(const Call& call, const Keys& keys) {
   const std::string& core = openblas_core(keys, "core");
-  const int threads = static_cast<int>(number(keys, "threads", 1, 1024));
+  const Threads threads = openblas_threads(keys, "openblas");
   const bool copies = choice(keys, "strided", {"loop", "copy"}) == "copy";
   const Batch calls = batch(call);
   const Call& one = calls.inner;
@@ -19,10 +19,10 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
     areas.rest("mul");  // a triple loop through memory, or one product
   } else if (one.m == 1 && one.n == 1) {
     areas.rest(openblas_dot(one.dtype, one.k, core, threads));
-  } else if (one.m == 1) {
-    areas = openblas_gemv(one, core, one.trans_b, threads);
-  } else if (one.n == 1) {
-    areas = openblas_gemv(one, core, !one.trans_a, threads);
+  } else if (one.m == 1 || one.n == 1) {
+    const auto outputs = openblas_gemv(one, core, one.m == 1 ? one.trans_b : !one.trans_a, threads);
+    if (!outputs) return {};
+    areas = *outputs;
   } else if (one.same_operand) {
     return {};  // syrk
   } else {
@@ -40,6 +40,7 @@ Profile numpy() {
       {"NumPy 2.1.3 (OpenBLAS 0.3.27): every recorded case, all elements"},
       {{"core", {"skylakex", "haswell"}, "OpenBLAS core (OPENBLAS_CORETYPE): skylakex with AVX-512, else haswell; the wheels have no other"},
        {"threads", {"1", "2", "4", "8"}, "OpenBLAS threads"},
+       {"openblas", {"0.3.27", "0.3.21"}, "bundled OpenBLAS: 0.3.27 and later (NumPy 2), or 0.3.21 (1.24): other sizes use threads"},
        {"strided", {"loop", "copy"}, "operands that BLAS cannot read: NumPy's own loop (before 2.3), or a copy (2.3 and later)"}},
       order};
 }

@@ -25,7 +25,7 @@ Blocking blocking(DType type, const std::string& core) {
 }
 
 constexpr Index divide_rate = 2;
-constexpr Index switch_ratio = 32;                // least rows and columns of a thread's part
+constexpr Index switch_ratio = 8;                 // least rows and columns of a thread's part
 constexpr Index thread_products = 65536 * 4;      // SMP_THRESHOLD_MIN * GEMM_MULTITHREAD_THRESHOLD
 
 // --- Position maps: which elements of C run another order than the chain. In the library's terms: rows i are our columns,
@@ -58,8 +58,8 @@ void haswell_dgemm_kernel(Index i, Index m, Index j, Index n, const Mark& mark) 
 // One call of dgemm_kernel_16x2_skylakex.c: the row edges of panels of twelve columns.
 void skylakex_dgemm_kernel(Index i, Index m, Index j, Index n, const Mark& mark) {
   const Index width = n / 12 * 12, fours = i + m / 8 * 8, rest = i + m / 4 * 4;
-  mark(fours, rest - fours, j, width, "lanes(2, fold=left, tail=lane0) > fma");
-  mark(rest, i + m - rest, j, width, "lanes(4, fold=pairs, tail=lane0) > fma");
+  mark(fours, rest - fours, j, width, "lanes(2, fold=left, tail=chain) > fma");
+  mark(rest, i + m - rest, j, width, "lanes(4, fold=pairs, tail=chain) > fma");
 }
 
 using Kernel = void (*)(Index, Index, Index, Index, const Mark&);
@@ -92,19 +92,22 @@ void one_thread(Index m, Index n, const Blocking& b, Kernel kernel, const Mark& 
   }
 }
 
-// Starts of `parts` parts of [begin, begin + count), as equal as can be, the longer ones first.
-std::vector<Index> cuts(Index begin, Index count, Index parts) {
+// Starts of `parts` parts of [begin, begin + count), as equal as can be, the longer ones first, none shorter than `least`.
+std::vector<Index> cuts(Index begin, Index count, Index parts, Index least = 1) {
   std::vector<Index> starts{begin};
-  for (Index p = 0; p < parts; ++p) starts.push_back(starts.back() + ceil_div(begin + count - starts.back(), parts - p));
+  for (Index p = 0; p < parts; ++p) {
+    const Index left = begin + count - starts.back();
+    starts.push_back(starts.back() + std::min(left, std::max(least, ceil_div(left, parts - p))));
+  }
   return starts;
 }
 
 // level3_thread.c: a grid of threads; each packs its own columns in pieces, and takes those of the others as they come.
-void grid(Index m, Index n, Index threads_m, Index threads_n, const Blocking& b, Kernel kernel, const Mark& mark) {
+void grid(Index m, Index n, Index threads_m, Index threads_n, Index least, const Blocking& b, Kernel kernel, const Mark& mark) {
   const auto rows = cuts(0, m, threads_m);
   const auto columns = cuts(0, n, threads_n);
   for (Index tn = 0; tn < threads_n; ++tn) {
-    const auto owned = cuts(columns[tn], columns[tn + 1] - columns[tn], threads_m);
+    const auto owned = cuts(columns[tn], columns[tn + 1] - columns[tn], threads_m, least);
     for (Index tm = 0; tm < threads_m; ++tm) {
       for (Index i = rows[tm], step; i < rows[tm + 1]; i += step) {
         const bool first = i == rows[tm];
@@ -126,26 +129,16 @@ void grid(Index m, Index n, Index threads_m, Index threads_n, const Blocking& b,
 }
 
 // Threads along m and n, 1 x 1 where the product is too small.
-std::pair<Index, Index> thread_grid(Index m, Index n, Index k, Index threads) {
+std::pair<Index, Index> thread_grid(Index m, Index n, Index k, Index threads, bool old, Index switch_ratio) {
   const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   if (products <= thread_products) return {1, 1};
-  threads = std::max<Index>(1, static_cast<Index>(std::min<double>(static_cast<double>(threads), products / thread_products)));
+  if (!old) threads = std::max<Index>(1, static_cast<Index>(std::min<double>(static_cast<double>(threads), products / thread_products)));
   Index threads_m = 1, threads_n = 1;
   if (m >= 2 * switch_ratio)
     for (threads_m = threads; m < threads_m * switch_ratio;) threads_m /= 2;
   if (n >= switch_ratio * threads_m) {
     threads_n = ceil_div(n, switch_ratio * threads_m);
     if (threads_m * threads_n > threads) threads_n = threads / threads_m;
-    Index best = 0, divisor = 0;  // the grid whose parts are nearest to squares
-    for (Index d = 1; d * d <= threads_m; ++d) {
-      if (threads_m % d) continue;
-      for (const Index by : {d, threads_m / d}) {
-        const Index cost = n * (threads_m / by) + m * threads_n * by;
-        if (best == 0 || cost < best) best = cost, divisor = by;
-      }
-    }
-    threads_m /= divisor;
-    threads_n *= divisor;
   }
   return {threads_m, threads_n};
 }
@@ -243,12 +236,12 @@ std::string gemv_n_few(Index k, bool haswell, Index outputs) {
 }
 
 // Axpy style: y += x_k times column k. sgemv_n takes eight k at a time, then four, two, one.
-std::string sgemv_n(const Call& call, const std::string& core, Index output, Index outputs) {
+std::string sgemv_n(const Call& call, const std::string& core, Index output, Index outputs, bool dense) {
   const Index k = call.k;
   const bool haswell = core == "haswell";
   if (!haswell && outputs <= 16384 && k <= 48 && k != 4) return "fma";
   const Index fours = outputs / 4 * 4;
-  if (output >= fours) return outputs < 4 ? gemv_n_few(k, haswell, outputs) : haswell ? "mul" : "fma";
+  if (output >= fours) return outputs < 4 && dense ? gemv_n_few(k, haswell, outputs) : haswell ? "mul" : "fma";
   // Within blocks of 4096 outputs: a first group of four and one of eight run even and odd k apart, groups of 16 do not.
   const Index block = output / 4096 * 4096, length = std::min<Index>(4096, fours - block);
   const bool apart = output - block < length % 16;
@@ -263,10 +256,10 @@ std::string sgemv_n(const Call& call, const std::string& core, Index output, Ind
 }
 
 // dgemv_n: four k at a time, then two, then one.
-std::string dgemv_n(const Call& call, const std::string& core, Index output, Index outputs) {
+std::string dgemv_n(const Call& call, const std::string& core, Index output, Index outputs, bool dense) {
   const Index k = call.k, fours = k / 4 * 4;
   const bool haswell = core == "haswell";
-  if (output >= outputs / 4 * 4) return outputs < 4 ? gemv_n_few(k, haswell, outputs) : haswell ? "mul" : "fma";
+  if (output >= outputs / 4 * 4) return outputs < 4 && dense ? gemv_n_few(k, haswell, outputs) : haswell ? "mul" : "fma";
   std::string text;
   for (Index i = 0; i < fours; i += 4)
     text = plus(text, haswell ? plus(leaves(i, i + 4, 2), leaves(i + 1, i + 4, 2))
@@ -313,10 +306,15 @@ const std::string& openblas_core(const Keys& keys, std::string_view key) {
   return core == "sapphirerapids" ? cooperlake : core;
 }
 
-Areas openblas_gemm(const Call& call, const std::string& core, int threads) {
+Threads openblas_threads(const Keys& keys, std::string_view version) {
+  return {static_cast<int>(number(keys, "threads", 1, 1024)), choice(keys, version, {"0.3.27", "0.3.21"}) == "0.3.21"};
+}
+
+Areas openblas_gemm(const Call& call, const std::string& core, Threads threads) {
   if (small_matrix_permitted(call, core)) return small_matrix(call);
   const Blocking b = blocking(call.dtype, core);
-  const auto [threads_m, threads_n] = thread_grid(call.n, call.m, call.k, threads);
+  const Index switch_ratio = threads.old ? 2 : core == "haswell" ? 8 : 16;  // least rows and columns of a thread's part
+  const auto [threads_m, threads_n] = thread_grid(call.n, call.m, call.k, threads.count, threads.old, switch_ratio);
   const bool threaded = threads_m * threads_n > 1;
   const std::string chunks = call.k <= b.q ? ""
                              : threaded    ? fmt::format("chunks({}, balance=half) > ", b.q)
@@ -330,44 +328,49 @@ Areas openblas_gemm(const Call& call, const std::string& core, int threads) {
     areas.add({j, j + columns, 1}, {i, i + rows, 1}, chunks + order);
   };
   if (threaded) {
-    grid(call.n, call.m, threads_m, threads_n, b, kernel, mark);
+    grid(call.n, call.m, threads_m, threads_n, threads.old ? 1 : switch_ratio, b, kernel, mark);
   } else {
     one_thread(call.n, call.m, b, kernel, mark);
   }
   return areas;
 }
 
-Areas openblas_gemv(const Call& call, const std::string& core, bool dot_style, int) {
-  const Index outputs = std::max(call.m, call.n);
+std::optional<Areas> openblas_gemv(const Call& call, const std::string& core, bool dot_style, Threads threads) {
+  // Threads divide the outputs (interface/gemv.c: from this size on).
+  const Index outputs = std::max(call.m, call.n), parts = call.k * outputs < (threads.old ? 9216 : 460800) ? 1 : threads.count;
+  if (!dot_style && ceil_div(outputs, 4) < parts) return {};  // threads divide K
   Areas areas(call.m, call.n);
-  std::string run;
-  Index begin = 0;
-  for (Index output = 0; output <= outputs; ++output) {
-    std::string text;
-    if (output < outputs) {
-      text = dot_style ? gemv_t(call, core, output, outputs)
-             : call.dtype == DType::f32 ? sgemv_n(call, core, output, outputs)
-                                        : dgemv_n(call, core, output, outputs);
+  auto add = [&](Index begin, Index end, const std::string& order) {
+    const Range range{begin, end, 1}, one{0, 1, 1};
+    areas.add(call.n == 1 ? range : one, call.n == 1 ? one : range, order);
+    areas.rest(order);
+  };
+  const auto starts = cuts(0, outputs, parts, 4);
+  for (Index part = 0; part < parts; ++part) {
+    const Index first = starts[part], count = starts[part + 1] - first;
+    std::string run;
+    Index begin = 0;
+    for (Index output = 0; output <= count; ++output) {
+      std::string text;
+      if (output < count)
+        text = dot_style                  ? gemv_t(call, core, output, count)
+               : call.dtype == DType::f32 ? sgemv_n(call, core, output, count, parts == 1)
+                                          : dgemv_n(call, core, output, count, parts == 1);
+      if (output > 0 && text != run) add(first + begin, first + output, run), begin = output;
+      run = std::move(text);
     }
-    if (output > 0 && text != run) {
-      const Range range{begin, output, 1}, one{0, 1, 1};
-      areas.add(call.n == 1 ? range : one, call.n == 1 ? one : range, run);
-      areas.rest(run);
-      begin = output;
-    }
-    run = std::move(text);
   }
   return areas;
 }
 
-std::string openblas_dot(DType type, Index k, const std::string& core, int threads) {
+std::string openblas_dot(DType type, Index k, const std::string& core, Threads threads) {
   const bool single = type == DType::f32, haswell = core == "haswell";
   const Index block = single ? 32 : 16;
   if (single && k < block) return "f64 > mul(round=f32)";
-  if (!single && threads > 1 && k > 10000) {
+  if (!single && threads.count > 1 && k > 10000) {
     std::string text;
-    const auto starts = cuts(0, k, threads);
-    for (int t = 0; t < threads; ++t) text = plus(text, dot_tree(type, haswell, starts[t], starts[t + 1]));
+    const auto starts = cuts(0, k, threads.count);
+    for (int t = 0; t < threads.count; ++t) text = plus(text, dot_tree(type, haswell, starts[t], starts[t + 1]));
     return tree(text, "fma");
   }
   const Index main = k / block * block;
@@ -380,7 +383,7 @@ namespace {
 
 std::optional<Order> order(const Call& call, const Keys& keys) {
   const std::string& core = openblas_core(keys, "core");
-  const int threads = static_cast<int>(number(keys, "threads", 1, 1024));
+  const Threads threads = openblas_threads(keys, "version");
   const std::string& routine = choice(keys, "call", {"gemm", "gemv", "dot"});
   const Batch calls = batch(call);
   const Call& one = calls.inner;
@@ -390,7 +393,9 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
     areas.rest(openblas_dot(one.dtype, one.k, core, threads));
   } else if (routine == "gemv") {
     if (one.m != 1 && one.n != 1) return {};
-    areas = openblas_gemv(one, core, one.m == 1 ? one.trans_b : !one.trans_a, threads);
+    const auto outputs = openblas_gemv(one, core, one.m == 1 ? one.trans_b : !one.trans_a, threads);
+    if (!outputs) return {};
+    areas = *outputs;
   } else {
     areas = openblas_gemm(one, core, threads);
   }
@@ -403,9 +408,14 @@ Profile openblas() {
   return {
       "openblas",
       "OpenBLAS 0.3.21 to 0.3.30 on x86-64, DYNAMIC_ARCH, C without a start value (beta = 0)",
-      {"OpenBLAS 0.3.27: recorded cases through NumPy, all elements"},
+      {"recorded through NumPy (0.3.27, Haswell and SkylakeX cores, 1 and 2 threads): every element",
+       "0.3.27 run on Haswell, Zen and SkylakeX cores: gemm in all four layouts, gemv and dot, f32 and f64, 1 to 3 threads, 3986 products "
+       "a core, every element",
+       "0.3.21 run on Haswell, Zen and Cooperlake cores: the same products",
+       "sapphirerapids and 0.3.28 to 0.3.30: source reading only; gemv whose K is divided among threads: no rule"},
       {{"core", {"haswell", "skylakex", "cooperlake"}, "kernel set (OPENBLAS_CORETYPE); zen is haswell, sapphirerapids is cooperlake"},
        {"threads", {"1", "2", "4", "8"}, "threads of the library"},
+       {"version", {"0.3.27", "0.3.21"}, "from which size on threads are used: as of 0.3.27, or as of 0.3.21"},
        {"call", {"gemm", "gemv", "dot"}, "routine; gemv: one row or column, dot: one element"}},
       order};
 }

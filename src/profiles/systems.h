@@ -26,10 +26,16 @@ Profile pytorch_cuda();
 
 // OpenBLAS. core: "haswell", "skylakex" or "cooperlake" (openblas_core gives it for a name of param.h).
 const std::string& openblas_core(const Keys& keys, std::string_view key);
-Areas openblas_gemm(const Call& call, const std::string& core, int threads);
-// y = M x, outputs along the rows (n = 1) or the columns (m = 1) of C. dot_style: M's rows are contiguous (gemv_t).
-Areas openblas_gemv(const Call& call, const std::string& core, bool dot_style, int threads);
-std::string openblas_dot(DType type, Index k, const std::string& core, int threads);
+struct Threads {
+  int count = 1;
+  bool old = false;  // 0.3.21: threads already for smaller products
+};
+Threads openblas_threads(const Keys& keys, std::string_view version);
+Areas openblas_gemm(const Call& call, const std::string& core, Threads threads);
+// y = M x, outputs along the rows (n = 1) or the columns (m = 1) of C. dot_style: M's rows are contiguous (gemv_t). Nothing where
+// threads divide K.
+std::optional<Areas> openblas_gemv(const Call& call, const std::string& core, bool dot_style, Threads threads);
+std::string openblas_dot(DType type, Index k, const std::string& core, Threads threads);
 
 // MKL; dispatch: "amd", "avx2" or "avx512". Nothing where the library takes a path that is not known.
 std::optional<Areas> mkl_gemm(const Call& call, const std::string& dispatch);
