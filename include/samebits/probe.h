@@ -52,7 +52,7 @@ struct ProbeResult {
   Index calls = 0;
   bool flushes_subnormal_inputs = false, flushes_subnormal_results = false;
   std::string epilogue;              // in words; empty: not asked
-  std::string profile;               // the profile that predicts this order, or empty
+  std::vector<std::string> profiles; // those that predict this order, the backend's own first
   std::vector<std::string> notes;    // what was seen besides, in plain words
 
   bool ok() const { return status == Status::reproduced; }

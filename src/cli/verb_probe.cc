@@ -29,7 +29,7 @@ nlohmann::ordered_json to_json(const ProbeResult& r) {
                               {"first", {region.row, region.col}}});
   out["epilogue"] = r.epilogue;
   out["flushes_subnormals"] = r.flushes_subnormal_inputs || r.flushes_subnormal_results;
-  out["profile"] = r.profile;
+  out["profiles"] = r.profiles;
   out["notes"] = r.notes;
   return out;
 }

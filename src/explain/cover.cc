@@ -7,7 +7,23 @@
 
 namespace samebits::explain {
 
+namespace {
+
+std::vector<Range> neighbours(const std::vector<Index>& sorted) {
+  std::vector<Range> out;
+  for (const Index i : sorted) {
+    if (!out.empty() && out.back().end == i)
+      ++out.back().end;
+    else
+      out.push_back({i, i + 1, 1});
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<Range> ranges_of(const std::vector<Index>& sorted) {
+  const auto plain = neighbours(sorted);
   std::vector<Range> out;
   std::set<Index> left(sorted.begin(), sorted.end());
   while (!left.empty()) {
@@ -27,6 +43,8 @@ std::vector<Range> ranges_of(const std::vector<Index>& sorted) {
     out.push_back({begin, begin + (best - 1) * best_step + 1, best_step});
     for (Index i = 0; i < best; ++i) left.erase(begin + i * best_step);
   }
+  // Blocks of neighbours are easier to read: a step must save half of the ranges.
+  if (plain.size() < 2 * out.size()) return plain;
   return out;
 }
 

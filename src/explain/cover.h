@@ -16,7 +16,7 @@ struct Patch {
 // Rectangles that hold every element whose label is not `rest`, each element in exactly one.
 std::vector<Patch> cover(const std::vector<std::uint32_t>& labels, Index rows, Index cols, std::uint32_t rest);
 
-// The sorted indices as arithmetic runs, greedily the longest first come.
+// The sorted indices as few arithmetic runs.
 std::vector<Range> ranges_of(const std::vector<Index>& sorted);
 
 }  // namespace samebits::explain

@@ -15,6 +15,7 @@
 #include "explain/caller.h"
 #include "explain/compare.h"
 #include "explain/cover.h"
+#include "explain/predict.h"
 #include "explain/recognise.h"
 #include "reference/reference.h"
 #include "samebits/gemm.h"
@@ -773,6 +774,7 @@ ProbeResult probe(Backend& backend, const ProbeCall& call, const ProbeOptions& o
     throw Error(Code::unsupported, backend.name() + (call.dtype == DType::f32 ? " has no float32" : " has no float64"));
   auto result = call.dtype == DType::f32 ? explain::Prober<float>(backend, call, options).run()
                                          : explain::Prober<double>(backend, call, options).run();
+  if (result.ok() && !result.regions.empty()) result.profiles = explain::predicting_profiles(result.backend, call, result.order);
   std::stable_sort(result.regions.begin(), result.regions.end(),
                    [](const ProbeRegion& x, const ProbeRegion& y) { return x.elements > y.elements; });
   return result;
@@ -806,7 +808,7 @@ std::string ProbeResult::text() const {
     out += flushes_subnormal_inputs    ? "subnormal inputs are flushed to zero\n"
            : flushes_subnormal_results ? "subnormal results are flushed to zero\n"
                                        : "";
-    if (ok()) out += profile.empty() ? "no profile predicts this\n" : "predicted by profile: " + profile + "\n";
+    if (ok()) out += profiles.empty() ? "no profile predicts this\n" : fmt::format("predicted by {}\n", fmt::join(profiles, ", "));
   }
   for (const auto& note : notes) out += "note: " + note + "\n";
   return out;

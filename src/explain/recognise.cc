@@ -174,7 +174,8 @@ class Recogniser {
       if (k_ > 1) offer("reverse > " + leaf);
     }
     if (found_.empty()) pairwise();
-    if (found_.empty() && depth > 0) cuts(depth);
+    const bool halves = !found_.empty() && found_.front().rfind("pairwise", 0) == 0;
+    if ((found_.empty() || halves) && depth > 0) cuts(depth);
     if (std::all_of(found_.begin(), found_.end(), lists_sizes)) lanes();
     std::stable_sort(found_.begin(), found_.end(), [](const auto& x, const auto& y) { return length(x) < length(y); });
     if (found_.size() > max_candidates) found_.resize(max_candidates);
@@ -182,8 +183,13 @@ class Recogniser {
   }
 
  private:
-  // "half" says no more than a digit does.
-  static std::size_t length(const std::string& text) { return text.size() - (text.find("half,") != std::string::npos || text.find("half)") != std::string::npos ? 4 : 0); }
+  // "half" says no more than a digit does, and tail=lanes no more than another tail.
+  static std::size_t length(const std::string& text) {
+    std::size_t n = text.size();
+    if (text.find("=half)") != std::string::npos || text.find("=half,") != std::string::npos) n -= 4;
+    if (text.find("tail=lanes") != std::string::npos) n -= 3;
+    return n;
+  }
 
   // "chunks(96, 1, 1)": a list rather than a rule.
   static bool lists_sizes(const std::string& text) {
