@@ -10,14 +10,6 @@
 namespace samebits::profiles {
 namespace {
 
-// Starts of the pieces of K, and K: q each; between q and 2q two halves, an odd k alone.
-std::vector<Index> cut_k(Index k, Index q) {
-  std::vector<Index> starts{0};
-  const Index step = k > q && k < 2 * q ? k / 2 : q;
-  while (starts.back() < k) starts.push_back(std::min(k, starts.back() + step));
-  return starts;
-}
-
 // --- The path that MKL takes on AMD CPUs. Its vectors have 16 bytes.
 
 class Amd {
@@ -73,47 +65,50 @@ class Amd {
       gemv(areas_.all_rows(), areas_.all_cols(), true, a_row(3), c_.b_offset);
     } else if (c_.m == 1 && c_.trans_b) {
       gemv(areas_.all_rows(), areas_.all_cols(), false, b_column(3), c_.a_offset);
+    } else {
+      peeled(0, c_.m, 0, c_.n, false);
     }
   }
 
   // Dot kernels where both operands run along k (rows of A, columns of B), else sums over rows of B.
   void small(Index row, Index row_end, Index col, Index col_end, bool pieces) {
     const Index narrow = col + (col_end - col) / 4 * 4;
-    if (c_.trans_a && c_.trans_b && !single()) {
-      areas_.add({row, row_end, 1}, {col, col_end, 1}, lanes(8, 8, 0));
-    } else if (!c_.trans_a && c_.trans_b) {
+    if (!c_.trans_a && c_.trans_b) {
       const Index period = 16 / std::gcd<Index>(c_.k * size_, 16);  // rows with the same alignment
       for (Index r = row; r < std::min(row_end, row + period); ++r) {
         areas_.add({r, row_end, period}, {col, narrow, 1}, dot(r, v_, pieces));
         areas_.add({r, row_end, period}, {narrow, col_end, 1}, dot(r, 8, pieces));
       }
     } else if (!(c_.trans_a && c_.trans_b)) {
-      peeled(row, row_end, col, col_end);
+      peeled(row, row_end, col, col_end, pieces);
     }
   }
 
+  // Pieces of K in double precision: 256; between 256 and 512 two halves, rounded to whole vectors.
+  Index piece() const { return c_.k <= 256 ? c_.k : c_.k < 512 ? round_up(c_.k / 2, v_) : 256; }
+
   std::string dot(Index row, Index count, bool pieces) const {
-    if (!pieces || c_.k <= 256) return lanes(count, count, head(a_row(row)));
-    std::string text;
-    const auto starts = cut_k(c_.k, 256);
-    for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
-      const Index h = std::min(head(a_row(row, starts[p])), starts[p + 1] - starts[p]), begin = starts[p] + h;
-      const Index end = begin + (starts[p + 1] - begin) / count * count;
-      auto sums = lane_sums(begin, end, count);
-      sums[0] = then(leaves(starts[p], begin), sums[0]);
-      if (!single() && count == 8) sums = {sums[0], sums[2], sums[4], sums[6], sums[1], sums[3], sums[5], sums[7]};
-      text = plus(text, then(fold(sums, !single() && count == 8 ? Fold::pairs : Fold::halves), leaves(end, starts[p + 1])));
-    }
-    return tree(text, "mul");
+    const std::string order = lanes(count, count, head(a_row(row)));
+    if (!pieces || piece() == c_.k) return order;
+    return fmt::format("{}chunks({}) > {}", c_.bias ? "epilogue(c=first) > " : "", piece(), order);
   }
 
   // Chains, but the elements of a row of C before a 16-byte address (if a full vector follows) add every other four k as a sum.
-  void peeled(Index row, Index row_end, Index col, Index col_end) {
+  void peeled(Index row, Index row_end, Index col, Index col_end, bool pieces) {
     if (c_.k < 8) return;
     std::string text;
-    const Index eights = c_.k / 8 * 8;
-    for (Index k = 0; k < eights; k += 8) text = plus(then(text, leaves(k, k + 4)), leaves(k + 4, k + 8));
-    const std::string order = tree(then(text, leaves(eights, c_.k)), "mul");
+    const Index step = pieces ? piece() : c_.k;
+    for (Index begin = 0; begin < c_.k; begin += step) {
+      const Index end = std::min(c_.k, begin + step), eights = begin + (end - begin) / 8 * 8;
+      for (Index k = begin; k < eights; k += 8) text = plus(then(text, leaves(k, k + 4)), leaves(k + 4, k + 8));
+      text = then(text, leaves(eights, end));
+    }
+    const std::string order = (c_.bias ? "epilogue(c=seed) > " : "") + tree(text, "mul");
+    if (c_.n == 1) {
+      const Index h = head(c_.c_offset);
+      if (h > 0 && c_.m >= h + v_) areas_.add({0, h, 1}, {0, 1, 1}, order);
+      return;
+    }
     const Index period = 16 / std::gcd<Index>(c_.n * size_, 16);
     for (Index r = row; r < std::min(row_end, row + period); ++r) {
       const Index h = head(c_.c_offset + (r * c_.n + col) * size_);
@@ -122,25 +117,19 @@ class Amd {
   }
 
   void main() {
-    const Index fours = c_.m / 4 * 4;
     if (single()) {
-      const Index rows = c_.m < 12 ? fours : c_.m;
-      const auto starts = cut_k(c_.k, 192);
-      const std::string first = c_.bias ? "epilogue(c=first) > " : "";
-      std::string order = c_.k <= 192 ? "fma" : c_.k < 384 ? "split(2, floor) > fma" : "chunks(192) > fma";
-      areas_.add({0, rows, 1}, areas_.all_cols(), first + order);
-      small(rows, c_.m, 0, c_.n, false);
+      const char* order = c_.k <= 192 ? "fma" : c_.k < 384 ? "split(2, floor) > fma" : "chunks(192) > fma";
+      areas_.rest((c_.bias ? "epilogue(c=first) > " : "") + std::string(order));
       return;
     }
-    const Index cols = c_.n / 12 * 12;
-    const bool blocked = c_.n > 36 || c_.m > 2 * c_.n;
-    areas_.add({0, fours, 1}, {0, cols, 1}, c_.bias ? "epilogue(c=seed) > fma" : "fma");
-    small(0, blocked ? fours : c_.m, cols, c_.n, blocked);
-    if (!c_.trans_b) {
-      for (Index col = 0; col < (blocked ? c_.n : cols); col += 24) small(fours, c_.m, col, std::min(blocked ? c_.n : cols, col + 24), false);
+    // 4 x 12 tiles in one chain; columns that are left, then rows.
+    const Index rows = c_.m / 4 * 4, cols = c_.n / 12 * 12;
+    areas_.add({0, rows, 1}, {0, cols, 1}, c_.bias ? "epilogue(c=seed) > fma" : "fma");
+    small(0, rows, cols, c_.n, true);
+    if (c_.trans_b) {
+      for (Index i = rows; i < c_.m; ++i) gemv({i, i + 1, 1}, areas_.all_cols(), false, b_column(3), a_row(i));
     } else {
-      for (Index i = fours; i < c_.m; ++i)
-        gemv({i, i + 1, 1}, {0, blocked ? c_.n : cols, 1}, false, b_column(3), c_.trans_a ? 0 : a_row(i));
+      small(rows, c_.m, 0, c_.n, false);
     }
   }
 
@@ -191,7 +180,10 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
 }  // namespace
 
 std::optional<Areas> mkl_gemm(const Call& call, const std::string& dispatch) {
-  if (dispatch == "amd") return Amd(call).run();
+  if (dispatch == "amd") {
+    if (call.trans_a && (call.dtype == DType::f64 || call.m * call.n == 1)) return {};
+    return Amd(call).run();
+  }
   return intel(call, dispatch == "avx512");
 }
 

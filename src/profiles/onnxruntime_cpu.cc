@@ -68,7 +68,7 @@ struct Mlas {
     if (vector && m == 1 && !trans_a) {
       if (trans_b) return outputs(m, n);
       areas.rest(groups());
-    } else if (vector && n == 1) {
+    } else if (vector && n == 1 && !trans_b) {
       if (!trans_a) return outputs(m, n);
       areas.rest(groups());
     } else {
@@ -121,7 +121,8 @@ Profile onnxruntime_cpu() {
        "ONNX Runtime 1.20.1 probed: constant and input B, M = 1 and N = 1, transposed A, float64, 2 and 3 threads",
        "isa=avx (no FMA) and more than 3 threads: source reading only; AArch64 is not covered"},
       {{"b", {"const", "input"}, "B is a constant initializer (prepacked) or an input"},
-       {"op", {"matmul", "gemm"}, "node: MatMul (+ Add), or Gemm (the bias comes first)"},
+       {"op", {"matmul", "gemm"}, "node that runs: MatMul (a bias is added at the end), or Gemm (the bias comes first), which the optimizer also makes of "
+        "MatMul + Add"},
        {"threads", {"1", "2", "4", "8"}, "intra-op threads"},
        {"isa", {"fma", "avx"}, "FMA3 and AVX-512 kernels, or the AVX and SSE2 ones without FMA"}},
       order};
