@@ -118,7 +118,7 @@ Profile onnxruntime_cpu() {
       "onnxruntime-cpu",
       "ONNX Runtime, CPU provider (MLAS) on x86-64",
       {"ONNX Runtime 1.20.1 (AVX-512): every recorded case, all elements",
-       "ONNX Runtime 1.20.1 probed: constant and input B, M = 1 and N = 1, transposed A, float64, 2 and 3 threads",
+       "ONNX Runtime 1.20.1 run: 296 products (constant and input B, one row, one column, float32 and float64, 1 to 3 threads), every element",
        "isa=avx (no FMA) and more than 3 threads: source reading only; AArch64 is not covered"},
       {{"b", {"const", "input"}, "B is a constant initializer (prepacked) or an input"},
        {"op", {"matmul", "gemm"}, "node that runs: MatMul (a bias is added at the end), or Gemm (the bias comes first), which the optimizer also makes of "

@@ -23,7 +23,8 @@ std::string from_call(const std::string& key, const Call& call) {
 }  // namespace
 
 std::span<const Profile> all() {
-  static const std::vector<Profile> profiles{onnxruntime_cpu(), numpy(), pytorch_cpu(), openblas(), mkl()};
+  static const std::vector<Profile> profiles{onnxruntime_cpu(), numpy(), pytorch_cpu(), openblas(), mkl(), onednn(), eigen(), blis(),
+                                             jax_cpu(), tensorflow_cpu(), cublas(), onnxruntime_cuda(), pytorch_cuda()};
   return profiles;
 }
 

@@ -36,7 +36,9 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
 Profile pytorch_cpu() {
   return {"pytorch-cpu",
           "PyTorch 2.5 on x86-64 CPUs (wheels with MKL 2024.2)",
-          {},
+          {"PyTorch 2.5.1, AMD CPU: every recorded case, all elements",
+           "its MKL (2024.2) run alone: see mkl",
+           "Intel CPUs: see mkl; blas=native: source reading only; large bmm and threads that divide the product: no rule"},
           {{"dispatch", {"amd", "avx512", "avx2"}, "what MKL takes the CPU for"},
            {"offset", {"0", "4", "8", "12"}, "address of the left operand modulo 16"},
            {"blas", {"mkl", "native"}, "built with MKL, or without any BLAS"}},

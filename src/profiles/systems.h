@@ -40,4 +40,12 @@ std::string openblas_dot(DType type, Index k, const std::string& core, Threads t
 // MKL; dispatch: "amd", "avx2" or "avx512". Nothing where the library takes a path that is not known.
 std::optional<Areas> mkl_gemm(const Call& call, const std::string& dispatch);
 
+// Eigen: the length of blocks of K, at most `most`, when they are made about equal.
+Index eigen_equal_blocks(Index k, Index most);
+
+// cuBLAS; kernel: "chain", "sn2", "sn4".
+std::string cublas_order(const Call& call, std::string_view kernel);
+// TF32 tensor cores; arch: "ampere" or "hopper".
+std::string tf32_order(std::string_view arch, std::string_view rounding);
+
 }  // namespace samebits::profiles
