@@ -18,7 +18,7 @@ std::optional<Order> cublas_call(const Call& call, const Keys& keys) {
     if (call.dtype != DType::f32) return {};
     return Order::parse(tf32_order(arch, rounding));
   }
-  return Order::parse(cublas_order(call, kernel));
+  return Order::parse(cublas_order(kernel));
 }
 
 // The row-major product as a framework hands it over: with B transposed a "TN" call, otherwise "NN", where cuBLAS has kernels for few
@@ -28,7 +28,7 @@ Order framework_call(const Call& call, bool tf32, const Keys& keys) {
   const std::string& few = choice(keys, "few-rows", {"sn2", "sn4"});
   if (tf32 && call.dtype == DType::f32) return Order::parse(tf32_order(arch, "rna"));
   const bool few_rows = call.dtype == DType::f32 && !call.trans_a && !call.trans_b && call.m >= 2 && call.m <= 16;
-  return Order::parse(cublas_order(call, few_rows ? few : "chain"));
+  return Order::parse(cublas_order(few_rows ? few : "chain"));
 }
 
 const Key arch_key{"arch", {"ampere", "hopper"}, "GPU, where TF32 is used"};
@@ -36,7 +36,7 @@ const Key few_key{"few-rows", {"sn2", "sn4"}, "K is cut in two or four where C h
 
 }  // namespace
 
-std::string cublas_order(const Call&, std::string_view kernel) {
+std::string cublas_order(std::string_view kernel) {
   if (kernel == "sn2") return "split(2) > chunks(256) > fma";
   if (kernel == "sn4") return "split(4) > chunks(128) > fma";
   return "fma";

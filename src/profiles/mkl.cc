@@ -145,25 +145,26 @@ std::optional<Areas> intel(const Call& call, bool avx512) {
   if (call.m == 1 || call.n == 1 || call.trans_a) return {};
   const bool nt = call.trans_b, single = call.dtype == DType::f32;
   const std::string first = call.bias ? "epilogue(c=first) > " : "";
+  const bool small = call.m < 12 || call.n < 12;
   if (avx512) {
-    if (call.m * call.n <= 48 && call.k < 16) {
-      if (!nt) areas.rest("fma");
-      if (nt && single && call.k == 5) areas.rest("tree(0 + 4 + 2 + (1 + 3)) > mul");
-      if (nt && !(single && call.k == 5)) return {};
+    if (call.bias && !single && small) return {};
+    if (nt && small) {
+      if (!single || call.bias || call.k != 5 || call.m > 6 || call.n > 8) return {};
+      areas.rest("tree(0 + 4 + 2 + (1 + 3)) > mul");
       return areas;
     }
     const Index q = nt && !single ? 192 : 384;
     areas.rest(call.k <= q ? first + "fma" : fmt::format("{}chunks({}, balance=half) > fma", first, q));
     return areas;
   }
-  // AVX2: 6 x 16 (double: 6 x 8) tiles in one chain; what is left over sums even and odd k apart.
-  const Index width = single ? 16 : 8;
-  const std::string chunks = nt ? (call.k <= 192 ? first : first + "chunks(192) > ")
-                                : (call.k <= 256 ? first : first + "chunks(256, balance=half) > ");
-  const Index cols = call.n % width > width / 2 ? call.n : call.n / width * width, rows = call.m / 6 * 6;
-  areas.add({0, rows, 1}, {0, cols, 1}, chunks + "fma");
-  areas.add({rows, call.m, 1}, areas.all_cols(), fmt::format("{}lanes(2, fold=left, tail=chain) > {}", chunks, (call.m - rows) > 2 ? "fma" : "mul"));
-  areas.rest(chunks + "lanes(2, fold=left, tail=chain) > fma");
+  // AVX2: 6 x 16 tiles in one chain; at most three rows or eight columns that are left sum even and odd k apart.
+  if (!single || (nt && (small || (call.k > 192 && (call.k < 384 || call.m < 64 || call.n < 64))))) return {};
+  const std::string chunks = first + (call.k <= (nt ? 192 : 256) ? "" : nt ? "chunks(192) > " : "chunks(256, balance=half) > ");
+  const std::string even_odd = chunks + "lanes(2, fold=left, tail=chain) > ";
+  const Index rows = call.m % 6 > 3 ? call.m : call.m / 6 * 6, cols = call.n % 16 > 8 ? call.n : call.n / 16 * 16;
+  areas.add({rows, call.m, 1}, areas.all_cols(), even_odd + (call.m - rows < 3 ? "mul" : "fma"));
+  areas.add(areas.all_rows(), {cols, call.n, 1}, even_odd + "fma");
+  areas.rest(chunks + "fma");
   return areas;
 }
 
@@ -191,8 +192,9 @@ Profile mkl() {
   return {"mkl",
           "Intel MKL 2024.2, [sd]gemm, one thread",
           {"MKL 2024.2.2 run as an AMD CPU takes it, one thread: 1762 products (four layouts, float32 and float64, offsets of A, B and C, a start value), every element",
-           "avx512 and avx2: the blocked kernels and 6x7x5 as probed on an AMD CPU that was presented as Intel; small products and edges: not all known",
-           "more than one thread, transposed A in float64, one row or column on Intel: no rule"},
+           "avx512 and avx2: run on an AMD CPU that was presented as Intel: 548 products, every element; products of fewer than 12 rows or columns "
+           "and float64 with AVX2: mostly no rule",
+           "more than one thread (MKL divides K), transposed A in float64, one row or column on Intel: not covered"},
           {{"dispatch", {"amd", "avx512", "avx2"}, "what the library takes the CPU for"},
            {"offset", {"0", "4", "8", "12"}, "address of A modulo 16"},
            {"b-offset", {"0"}, "address of B modulo 16"},

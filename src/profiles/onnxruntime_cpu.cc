@@ -92,7 +92,9 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
 
   const double complexity = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const double wanted = std::min<double>(complexity / thread_complexity + 1, maximum_threads);
-  const Index threads = std::max<Index>(1, std::min(static_cast<Index>(wanted), pool) / calls.outer);
+  const Index wanted_threads = std::min(static_cast<Index>(wanted), pool);
+  // float: one call for the whole batch; double: one for each product.
+  const Index threads = call.dtype == DType::f32 ? std::max<Index>(1, wanted_threads / calls.outer) : wanted_threads;
 
   // Equal parts, the first ones one unit longer; columns in units of 16 (double: 8), rows in units of one.
   const Index unit = n > m ? (call.dtype == DType::f32 ? 16 : 8) : 1;
@@ -118,11 +120,12 @@ Profile onnxruntime_cpu() {
       "onnxruntime-cpu",
       "ONNX Runtime, CPU provider (MLAS) on x86-64",
       {"ONNX Runtime 1.20.1 (AVX-512): every recorded case, all elements",
-       "ONNX Runtime 1.20.1 run: 296 products (constant and input B, one row, one column, float32 and float64, 1 to 3 threads), every element",
+       "ONNX Runtime 1.20.1 run: 596 products (constant and input B, one row, one column, batches, bias, float32 and float64, 1 to 3 threads), every "
+       "element",
        "isa=avx (no FMA) and more than 3 threads: source reading only; AArch64 is not covered"},
       {{"b", {"const", "input"}, "B is a constant initializer (prepacked) or an input"},
        {"op", {"matmul", "gemm"}, "node that runs: MatMul (a bias is added at the end), or Gemm (the bias comes first), which the optimizer also makes of "
-        "MatMul + Add"},
+        "MatMul + Add in float32"},
        {"threads", {"1", "2", "4", "8"}, "intra-op threads"},
        {"isa", {"fma", "avx"}, "FMA3 and AVX-512 kernels, or the AVX and SSE2 ones without FMA"}},
       order};

@@ -44,7 +44,7 @@ std::optional<Areas> mkl_gemm(const Call& call, const std::string& dispatch);
 Index eigen_equal_blocks(Index k, Index most);
 
 // cuBLAS; kernel: "chain", "sn2", "sn4".
-std::string cublas_order(const Call& call, std::string_view kernel);
+std::string cublas_order(std::string_view kernel);
 // TF32 tensor cores; arch: "ampere" or "hopper".
 std::string tf32_order(std::string_view arch, std::string_view rounding);
 
