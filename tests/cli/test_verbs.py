@@ -108,6 +108,12 @@ class Verbs(unittest.TestCase):
         self.expect(2, "order", "fma", "--dot")
         self.expect(2, "order", "regions(rows=0:3 cols=0:1: mul; rest: fma)", "-k", "5", "-m", "2")
 
+    def test_demo_is_what_the_readme_shows(self):
+        readme = (LINEAR.parents[3] / "README.md").read_text()
+        shown = readme.split("<!-- demo begin -->\n```\n")[1].split("```\n<!-- demo end -->")[0].split("\n")
+        printed = {line.rstrip() for line in self.expect(0, "demo").stdout.split("\n")}
+        self.assertEqual([line for line in shown if line not in printed], [])
+
     def test_lists(self):
         orders = json.loads(self.expect(0, "orders", "--json").stdout)
         self.assertIn("chunks", [stage["name"] for stage in orders["stages"]])
