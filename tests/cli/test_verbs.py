@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import tempfile
@@ -111,8 +112,12 @@ class Verbs(unittest.TestCase):
     def test_demo_is_what_the_readme_shows(self):
         readme = (LINEAR.parents[3] / "README.md").read_text()
         shown = readme.split("<!-- demo begin -->\n```\n")[1].split("```\n<!-- demo end -->")[0].split("\n")
-        printed = {line.rstrip() for line in self.expect(0, "demo").stdout.split("\n")}
-        self.assertEqual([line for line in shown if line not in printed], [])
+        printed = self.expect(0, "demo").stdout.split("\n")
+
+        def steady(lines):  # the number of orders tried grows with every family and profile
+            return [re.sub(r"\d+ orders tried", "N orders tried", line.rstrip()) for line in lines]
+
+        self.assertEqual([line for line in steady(shown) if line not in steady(printed)], [])
 
     def test_lists(self):
         orders = json.loads(self.expect(0, "orders", "--json").stdout)
