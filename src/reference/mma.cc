@@ -57,6 +57,7 @@ float mma_block(const float* a, const float* b, int l, int fraction, float c, in
   // Magnitudes have 46 fraction bits; `fraction` of them stay after alignment to `greatest`, the rest is cut off.
   std::int64_t sum = 0;
   const auto add = [&](std::int64_t magnitude, int exponent, bool minus) {
+    if (magnitude == 0) return;  // its exponent had no say in `greatest`
     const int shift = greatest - exponent + 46 - fraction;
     const std::int64_t kept = shift < 64 ? magnitude >> shift : 0;
     sum += minus ? -kept : kept;
