@@ -60,7 +60,8 @@ struct Tree {
   // Graphviz source.
   std::string dot() const;
   // Equal for two trees of the same k exactly when they are equivalent: when they differ only in which operand of a rounded
-  // add is written first (and `k` against `(k)` for mul from +0).
+  // add is written first, or in how a single product is written that is added to a sum that cannot be -0 (`k` against `(k)`
+  // for mul from +0). Equal hashes mean equal bits for every input.
   struct Hash {
     std::uint64_t lo = 0, hi = 0;
     friend bool operator==(const Hash&, const Hash&) = default;

@@ -15,13 +15,14 @@ std::uint32_t Expression::start(bool negative, bool wide) {
   return push({.kind = Term::start, .wide = wide, .may_be_negative = negative});
 }
 
-bool Expression::is_bare_product(std::uint32_t term) const {
+bool Expression::is_single(std::uint32_t term) const {
   const Term& t = terms[term];
-  return t.kind == Term::leaf && is_product(t.op) && terms[t.left].kind == Term::start && terms[t.left].may_be_negative;
+  return t.kind == Term::leaf && terms[t.left].kind == Term::start && t.may_be_negative;
 }
 
 std::uint32_t Expression::leaf(std::uint32_t left, std::uint32_t k, Op op, bool wide) {
   const Term l = terms[left];
+  if (l.kind == Term::start && l.may_be_negative && op == Op::fma) op = Op::mul;  // fma(a, b, -0) is round(a*b)
   if (is_product(op) && l.kind != Term::start) return add(left, leaf(start(true, wide), k, op, wide), wide);
   // A fused step can underflow to -0; +0 + (-0) is +0.
   const bool negative = op == Op::fma || l.may_be_negative;
@@ -34,15 +35,17 @@ std::uint32_t Expression::leaf(std::uint32_t left, std::uint32_t k, Op op, bool 
                .least = std::min(l.least, k)});
 }
 
-// x + round(a*b) and x + (+0 + round(a*b)) differ only where x can be -0; elsewhere the second form stands for both.
+std::uint32_t Expression::own_product(std::uint32_t single) {
+  const Term t = terms[single];
+  return leaf(start(false, t.wide), t.k, t.op == Op::fma ? Op::mul : t.op, t.wide);
+}
+
+// To a sum that cannot be -0, round(a*b), fma(a, b, +0) and +0 + round(a*b) add the same; the last stands for all.
 std::uint32_t Expression::add(std::uint32_t left, std::uint32_t right, bool wide) {
-  auto own = [&](std::uint32_t product) {
-    return leaf(start(false, terms[product].wide), terms[product].k, terms[product].op, terms[product].wide);
-  };
-  if (is_bare_product(right) && !terms[left].may_be_negative) right = own(right);
-  if (is_bare_product(left) && !terms[right].may_be_negative) left = own(left);
-  if (is_bare_product(left) != is_bare_product(right) ? is_bare_product(left) : terms[right].least < terms[left].least)
-    std::swap(left, right);
+  if (is_single(right) && !terms[left].may_be_negative) right = own_product(right);
+  if (is_single(left) && !terms[right].may_be_negative) left = own_product(left);
+  auto product = [&](std::uint32_t term) { return is_single(term) && is_product(terms[term].op); };
+  if (product(left) != product(right) ? product(left) : terms[right].least < terms[left].least) std::swap(left, right);
   const Term l = terms[left], r = terms[right];
   return push({.kind = Term::add,
                .wide = wide,
@@ -116,7 +119,7 @@ const Term* Expression::joined_leaf(std::uint32_t step) const {
   if (s.kind != Term::add) return nullptr;
   const Term& r = terms[s.right];
   const bool product = r.kind == Term::leaf && is_product(r.op) && terms[r.left].kind == Term::start && r.wide == s.wide;
-  return product && (is_bare_product(s.right) || !terms[s.left].may_be_negative) ? &r : nullptr;
+  return product && (is_single(s.right) || !terms[s.left].may_be_negative) ? &r : nullptr;
 }
 
 }  // namespace samebits::order

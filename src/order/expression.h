@@ -56,7 +56,8 @@ struct Expression {
   std::uint32_t add(std::uint32_t left, std::uint32_t right, bool wide);
   std::uint32_t to_float(std::uint32_t term);
   std::uint32_t set(Term term, const Tree& tree, std::uint32_t begin);
-  bool is_bare_product(std::uint32_t term) const;  // round(a*b), sign and all: a product joined to -0
+  std::uint32_t own_product(std::uint32_t single);
+  bool is_single(std::uint32_t term) const;  // one leaf joined to -0, or to +0 by fma
 };
 
 }  // namespace samebits::order

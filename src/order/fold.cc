@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "order/tree_text.h"
 
 namespace samebits::order {
@@ -13,11 +15,11 @@ std::uint32_t pair(Builder& builder, std::uint32_t x, std::uint32_t y) {
   return builder.add({x, y});
 }
 
-// l with l + ceil(n/2); an odd middle one is carried.
-std::vector<std::uint32_t> halve(Builder& builder, const std::vector<std::uint32_t>& parts) {
-  const std::size_t half = (parts.size() + 1) / 2;
-  std::vector<std::uint32_t> sums(parts.begin(), parts.begin() + half);
-  for (std::size_t i = 0; half + i < parts.size(); ++i) sums[i] = pair(builder, sums[i], parts[half + i]);
+// l with l + ceil(count/2); an odd middle one is carried.
+std::vector<std::uint32_t> halve(Builder& builder, const std::vector<std::uint32_t>& parts, std::size_t& count) {
+  count = (count + 1) / 2;
+  std::vector<std::uint32_t> sums(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(std::min(count, parts.size())));
+  for (std::size_t i = count; i < parts.size(); ++i) sums[i - count] = pair(builder, sums[i - count], parts[i]);
   return sums;
 }
 
@@ -51,7 +53,7 @@ std::string Fold::describe() const {
   return std::string(names[kind_]);
 }
 
-std::uint32_t Fold::build(Builder& builder, std::vector<std::uint32_t> parts) const {
+std::uint32_t Fold::build(Builder& builder, std::vector<std::uint32_t> parts, std::size_t count) const {
   if (kind_ == left) {
     Node node = builder.node();
     for (auto part : parts)
@@ -60,9 +62,8 @@ std::uint32_t Fold::build(Builder& builder, std::vector<std::uint32_t> parts) co
   }
   builder.reordered = true;
   if (kind_ == tree) {
-    if (tree_->k != parts.size())
-      throw Error(Code::invalid_argument,
-                  fmt::format("fold=tree(...) has {} parts, the order makes {}", tree_->k, parts.size()));
+    if (tree_->k != count)
+      throw Error(Code::invalid_argument, fmt::format("fold=tree(...) has {} parts, the order makes {}", tree_->k, count));
     std::vector<std::uint32_t> sums(tree_->nodes.size(), none);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       Node node = builder.node();
@@ -71,15 +72,18 @@ std::uint32_t Fold::build(Builder& builder, std::vector<std::uint32_t> parts) co
       };
       for (const Item& item : tree_->nodes[i].items) {
         if (item.is_node()) take(sums[item.node]);
-        for (std::uint32_t j = 0; !item.is_node() && j < item.count; ++j) take(parts[tree_->ks[item.begin + j]]);
+        for (std::uint32_t j = 0; !item.is_node() && j < item.count; ++j) {
+          const std::uint32_t part = tree_->ks[item.begin + j];
+          if (part < parts.size()) take(parts[part]);
+        }
       }
       if (!node.items.empty()) sums[i] = node.items.size() == 1 ? node.items[0].node : builder.add(std::move(node));
     }
     return sums[tree_->root];
   }
-  if (kind_ == hadd) parts = halve(builder, parts);
-  while (parts.size() > 1) parts = kind_ == halves ? halve(builder, parts) : pair_up(builder, parts);
-  return parts[0];
+  if (kind_ == hadd) parts = halve(builder, parts, count);
+  while (parts.size() > 1) parts = kind_ == halves ? halve(builder, parts, count) : pair_up(builder, parts);
+  return parts.empty() ? none : parts[0];
 }
 
 }  // namespace samebits::order

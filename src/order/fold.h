@@ -16,8 +16,8 @@ class Fold {
   std::string text() const;
   std::string describe() const;
   bool is_left() const { return kind_ == left; }
-  // Adds the parts; a node, or `none` when all are.
-  std::uint32_t build(Builder& builder, std::vector<std::uint32_t> parts) const;
+  // Adds `count` parts, of which those past the end of `parts` are missing; a node, or `none` when all are.
+  std::uint32_t build(Builder& builder, std::vector<std::uint32_t> parts, std::size_t count) const;
 
  private:
   enum Kind { left, halves, pairs, hadd, tree } kind_ = left;

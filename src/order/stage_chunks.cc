@@ -75,13 +75,14 @@ class Chunks final : public Stage {
 
   std::uint32_t build(Builder& builder, Ks ks, Stages rest) const override {
     const auto sizes = cut(ks.size());
-    if (!alternate) return fold.build(builder, builder.build_pieces(rest, ks, sizes));
+    if (!alternate) return fold.build(builder, builder.build_pieces(rest, ks, sizes), sizes.size());
     Node node = builder.node();
     for (std::size_t i = 0; i < sizes.size(); ks = ks.subspan(sizes[i++])) {
       const std::uint32_t piece = builder.build(rest, ks.first(sizes[i]));
       Node& last = builder.tree.nodes[piece];
       if (i == 0) node.start_negative = last.start_negative;
-      if (i % 2 == 0 && last.wide == node.wide && last.items[0].op != Op::exact) {
+      const bool plain = last.wide == node.wide && last.round == Format::none && last.items[0].op != Op::exact;
+      if (i % 2 == 0 && plain) {
         node.items.insert(node.items.end(), last.items.begin(), last.items.end());
         builder.tree.nodes.pop_back();
       } else {

@@ -87,7 +87,7 @@ class Lanes final : public Stage {
       for (std::size_t p = 0; p < in_tail; ++p) more[p / width % lanes].push_back(rest_ks[p]);
     if (tail == lane0 && in_tail) more[0].assign(rest_ks.begin(), rest_ks.end());
 
-    std::vector<std::uint32_t> parts(lanes, Fold::none);
+    std::vector<std::uint32_t> parts(lists.size(), Fold::none);
     for (std::size_t l = 0; l < lists.size(); ++l) {
       if (!lists[l].empty()) parts[l] = builder.build(rest, lists[l]);
       if (more[l].empty()) continue;
@@ -97,7 +97,7 @@ class Lanes final : public Stage {
       parts[l] = builder.add(std::move(joined));
     }
 
-    if (const std::uint32_t folded = fold.build(builder, std::move(parts)); folded != Fold::none)
+    if (const std::uint32_t folded = fold.build(builder, std::move(parts), lanes); folded != Fold::none)
       result.items.push_back(node_item(folded));
     if (tail == chain && in_tail) leaf.join(builder, result, rest_ks, op);
     if (tail == sum && in_tail) result.items.push_back(node_item(tail_sum()));

@@ -43,7 +43,7 @@ class Split final : public Stage {
         piece = builder.add(std::move(rounded));
       }
     }
-    return fold.build(builder, std::move(pieces));
+    return fold.build(builder, std::move(pieces), sizes.size());
   }
 };
 

@@ -35,9 +35,9 @@ struct Value {
   Hash hash;
   bool wide = false;
   bool may_be_negative = false;
-  bool bare_product = false;  // round(a*b) with its sign: a product joined to -0
+  bool single = false;  // one leaf joined to -0, or to +0 by fma
   bool is_start = false;
-  std::uint32_t k = 0;  // bare_product: of this leaf
+  std::uint32_t k = 0;  // single: this leaf
   Op op = Op::fma;
 };
 
@@ -48,16 +48,22 @@ Value start(bool negative, bool wide) {
 Value add(Value x, Value y, bool wide);
 
 Value leaf(const Value& s, std::uint32_t k, Op op, bool wide) {
+  if (s.is_start && s.may_be_negative && op == Op::fma) op = Op::mul;
   const bool product = order::is_product(op);
   if (product && !s.is_start) return add(s, leaf(start(true, wide), k, op, wide), wide);
   const std::uint64_t what =
       tag_leaf | static_cast<std::uint64_t>(op) << 8 | std::uint64_t{wide} << 16 | std::uint64_t{k} << 32;
-  return {mix(s.hash, what), wide, op == Op::fma || s.may_be_negative, product && s.may_be_negative, false, k, op};
+  const bool negative = op == Op::fma || s.may_be_negative;
+  return {mix(s.hash, what), wide, negative, s.is_start && negative, false, k, op};
+}
+
+Value own_product(const Value& x) {
+  return leaf(start(false, x.wide), x.k, x.op == Op::fma ? Op::mul : x.op, x.wide);
 }
 
 Value add(Value x, Value y, bool wide) {
-  if (y.bare_product && !x.may_be_negative) y = leaf(start(false, y.wide), y.k, y.op, y.wide);
-  if (x.bare_product && !y.may_be_negative) x = leaf(start(false, x.wide), x.k, x.op, x.wide);
+  if (y.single && !x.may_be_negative) y = own_product(y);
+  if (x.single && !y.may_be_negative) x = own_product(x);
   if (y.hash < x.hash) std::swap(x.hash, y.hash);
   return {mix(mix(x.hash, y.hash), tag_add | std::uint64_t{wide} << 8), wide, x.may_be_negative && y.may_be_negative};
 }

@@ -245,8 +245,13 @@ class TreePrinter {
       Op op{};
       for (; i < spine.size(); ++i) {
         const Term* leaf = e_.joined_leaf(spine[i]);
-        if (!leaf || (!ks.empty() && leaf->op != op)) break;
-        op = leaf->op;
+        if (!leaf) break;
+        // The first leaf of a chain from -0 is a rounded product by fma and by mul.
+        const bool either = leaf->op == Op::mul && e_.terms[spine[i]].left == at && start.may_be_negative &&
+                            base_ == Op::fma && start.kind == Term::start;
+        const Op printed = either ? base_ : leaf->op;
+        if (!ks.empty() && printed != op) break;
+        op = printed;
         ks.push_back(leaf->k);
       }
       if (!ks.empty()) {

@@ -41,7 +41,7 @@ TEST(Leaf, Ops) {
 TEST(Leaf, Start) {
   EXPECT_EQ(tree("fma(start=first)", 3), "-0 + [0..2]");
   EXPECT_EQ(tree("chunks(2) > mul(start=first)", 3), "-0 + [0..2]");
-  EXPECT_EQ(tree("lanes(2, fold=left, tail=sum) > fma(start=first)", 5), "-0 + 0 + 2 + (-0 + 1 + 3) + (-0 + 4)");
+  EXPECT_EQ(tree("lanes(2, fold=left, tail=sum) > fma(start=first)", 5), "-0 + 0 + 2 + (-0 + 1 + 3) + 4:mul");
 }
 
 TEST(Leaf, Seed) {
