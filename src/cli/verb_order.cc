@@ -20,9 +20,8 @@ struct Options {
 
 std::string cost_text(const Tree& tree) {
   const auto cost = order::cost(tree);
-  std::string text = cost.program ? fmt::format("{} run{} of {:.1f} leaves, stack of {}", cost.runs, cost.runs == 1 ? "" : "s",
-                                                cost.average_run, cost.depth)
-                                  : cost.why;
+  if (!cost.program) return fmt::format("{}: the reference evaluator, element by element, slow", cost.why);
+  auto text = fmt::format("{} run{} of {:.1f} leaves, stack of {}", cost.runs, cost.runs == 1 ? "" : "s", cost.average_run, cost.depth);
   if (cost.relative_time > 0) text += fmt::format("; about {:.2f} x the time of fma (estimate)", cost.relative_time);
   return text;
 }
