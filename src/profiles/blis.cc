@@ -39,7 +39,8 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
 Profile blis() {
   return {"blis",
           "BLIS on x86-64, one thread",
-          {"BLIS 0.9.0 (Debian) run with BLIS_ARCH_TYPE 0 (skx) and 3 (haswell): 340 products, float32 and float64, every element",
+          {"BLIS 0.9.0 (Debian) run with BLIS_ARCH_TYPE 0 (skx) and 3 (haswell): 340 products, float32 and float64, every "
+           "element",
            "zen, zen2 and path=native: source reading only; odd column counts on haswell: no rule"},
           {{"arch", {"skx", "haswell", "zen", "zen2"}, "configuration (BLIS_ARCH_TYPE takes its number)"},
            {"path", {"small", "native"}, "the path for small and skinny products, or the blocked one"}},

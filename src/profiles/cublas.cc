@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS, and what ONNX Runtime and PyTorch ask of it. Nothing here was run: predictions from source reading of the frameworks
-// (onnxruntime/core/providers/cuda/math/matmul.cc, aten/src/ATen/cuda/CUDABlas.cpp) and from published measurements of cuBLAS kernels.
+// cuBLAS, and what ONNX Runtime and PyTorch ask of it. Nothing here was run: predictions from source reading of the
+// frameworks (onnxruntime/core/providers/cuda/math/matmul.cc, aten/src/ATen/cuda/CUDABlas.cpp) and from published
+// measurements of cuBLAS kernels.
 #include <fmt/format.h>
 
 #include "profiles/systems.h"
@@ -21,8 +22,8 @@ std::optional<Order> cublas_call(const Call& call, const Keys& keys) {
   return Order::parse(cublas_order(kernel));
 }
 
-// The row-major product as a framework hands it over: with B transposed a "TN" call, otherwise "NN", where cuBLAS has kernels for few
-// columns (rows of C).
+// The row-major product as a framework hands it over: with B transposed a "TN" call, otherwise "NN", where cuBLAS has
+// kernels for few columns (rows of C).
 Order framework_call(const Call& call, bool tf32, const Keys& keys) {
   const std::string& arch = choice(keys, "arch", {"ampere", "hopper"});
   const std::string& few = choice(keys, "few-rows", {"sn2", "sn4"});
@@ -42,7 +43,9 @@ std::string cublas_order(std::string_view kernel) {
   return "fma";
 }
 
-std::string tf32_order(std::string_view arch, std::string_view rounding) { return fmt::format("tf32({}) > mma({})", rounding, arch); }
+std::string tf32_order(std::string_view arch, std::string_view rounding) {
+  return fmt::format("tf32({}) > mma({})", rounding, arch);
+}
 
 Profile cublas() {
   return {"cublas",
@@ -65,13 +68,14 @@ Profile onnxruntime_cuda() {
 }
 
 Profile pytorch_cuda() {
-  return {"pytorch-cuda",
-          "PyTorch on CUDA, matmul and linear (prediction)",
-          {not_run},
-          {{"allow_tf32", {"0", "1"}, "torch.backends.cuda.matmul.allow_tf32; off by default since 1.12"}, arch_key, few_key},
-          [](const Call& call, const Keys& keys) -> std::optional<Order> {
-            return framework_call(call, choice(keys, "allow_tf32", {"0", "1"}) == "1", keys);
-          }};
+  return {
+      "pytorch-cuda",
+      "PyTorch on CUDA, matmul and linear (prediction)",
+      {not_run},
+      {{"allow_tf32", {"0", "1"}, "torch.backends.cuda.matmul.allow_tf32; off by default since 1.12"}, arch_key, few_key},
+      [](const Call& call, const Keys& keys) -> std::optional<Order> {
+        return framework_call(call, choice(keys, "allow_tf32", {"0", "1"}) == "1", keys);
+      }};
 }
 
 }  // namespace samebits::profiles

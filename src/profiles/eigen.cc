@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigen 3.4 (Core/products: GeneralBlockPanelKernel.h), row-major C = A op(B), one thread. Row-major products are computed as their
-// transpose: the kernel's rows are our columns.
+// Eigen 3.4 (Core/products: GeneralBlockPanelKernel.h), row-major C = A op(B), one thread. Row-major products are computed
+// as their transpose: the kernel's rows are our columns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ Index block_k(Index k, Index packet, Index size, Index cache) {
 
 // The kernel's last rows, fewer than half a packet: k in lanes of a packet, then of a quarter, then one by one.
 std::string last_rows(Index begin, Index end, Index lanes) {
-  const Index quarter = lanes / 4, body = begin + (end - begin) / lanes * lanes, fine = body + (end - body) / quarter * quarter;
+  const Index quarter = lanes / 4, body = begin + (end - begin) / lanes * lanes,
+              fine = body + (end - body) / quarter * quarter;
   std::vector<std::string> sums;
   for (Index g = 0; g < quarter; ++g) {
     std::vector<std::string> parts;
@@ -35,7 +36,8 @@ std::string last_rows(Index begin, Index end, Index lanes) {
 
 std::optional<Order> order(const Call& call, const Keys& keys) {
   const std::string& isa = choice(keys, "isa", {"avx2", "avx512"});
-  const Index cache = number(keys, "l1", 1024, 1 << 24), size = size_of(call.dtype), packet = (isa == "avx2" ? 32 : 64) / size;
+  const Index cache = number(keys, "l1", 1024, 1 << 24), size = size_of(call.dtype),
+              packet = (isa == "avx2" ? 32 : 64) / size;
   if (call.trans_a || call.m == 1 || call.n == 1 || call.bias || batched_b(call)) return {};
   Areas areas(call.m, call.n);
   if (call.m + call.n + call.k < 20) {  // EIGEN_GEMM_TO_COEFFBASED_THRESHOLD
@@ -46,7 +48,8 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
   const Index kc = block_k(call.k, packet, size, cache);
   const std::string chunks = kc < call.k ? fmt::format("chunks({}) > ", kc) : "";
   areas.rest(chunks + "fma");
-  // Three and two packets of rows at a time run one chain; one packet and a half even and odd k apart; all in panels of four columns.
+  // Three and two packets of rows at a time run one chain; one packet and a half even and odd k apart; all in panels of four
+  // columns.
   const Index rows = call.m / columns * columns, wide = call.n / (3 * packet) * 3 * packet;
   const Index two = wide + (call.n - wide) / (2 * packet) * 2 * packet, one = two + (call.n - two) / packet * packet;
   const Index half = std::max(packet / 2, 16 / size), halves = one + (call.n - one) / half * half;
@@ -54,7 +57,8 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
   areas.add({0, rows, 1}, {two, quarters, 1}, fmt::format("{}lanes(2, step=8, fold=left, tail=chain) > fma", chunks));
   if (quarters < call.n) {
     std::string text;
-    for (Index begin = 0; begin < call.k; begin += kc) text = plus(text, last_rows(begin, std::min(call.k, begin + kc), packet));
+    for (Index begin = 0; begin < call.k; begin += kc)
+      text = plus(std::move(text), last_rows(begin, std::min(call.k, begin + kc), packet));
     areas.add({0, rows, 1}, {quarters, call.n, 1}, tree(text, "fma"));
   }
   return areas.order();

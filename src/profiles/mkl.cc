@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intel MKL 2024.2, one thread, as probed: a black box, so these are rules that fit what was seen. Row-major C = op(A) op(B).
+// Intel MKL 2024.2, one thread, as probed: a black box, so these are rules that fit what was seen. Row-major C = op(A)
+// op(B).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,10 +45,11 @@ class Amd {
                        head ? fmt::format(", head={}@0", head) : "", fold);
   }
 
-  // y = M x for one row or column of C: M's rows are contiguous. The outputs go in fours; of those left the first and third take
-  // the widest form.
+  // y = M x for one row or column of C: M's rows are contiguous. The outputs go in fours; of those left the first and third
+  // take the widest form.
   void gemv(Range rows, Range cols, bool down, Index matrix_row3, Index vector) {
-    const Index begin = down ? rows.begin : cols.begin, end = down ? rows.end : cols.end, fours = begin + (end - begin) / 4 * 4;
+    const Index begin = down ? rows.begin : cols.begin, end = down ? rows.end : cols.end,
+                fours = begin + (end - begin) / 4 * 4;
     auto add = [&](Index from, Index to, std::string order) {
       const Range outputs{from, to, 1};
       areas_.add(down ? outputs : rows, down ? cols : outputs, std::move(order));
@@ -93,15 +95,16 @@ class Amd {
     return fmt::format("{}chunks({}) > {}", c_.bias ? "epilogue(c=first) > " : "", piece(), order);
   }
 
-  // Chains, but the elements of a row of C before a 16-byte address (if a full vector follows) add every other four k as a sum.
+  // Chains, but the elements of a row of C before a 16-byte address (if a full vector follows) add every other four k as a
+  // sum.
   void peeled(Index row, Index row_end, Index col, Index col_end, bool pieces) {
     if (c_.k < 8) return;
     std::string text;
     const Index step = pieces ? piece() : c_.k;
     for (Index begin = 0; begin < c_.k; begin += step) {
       const Index end = std::min(c_.k, begin + step), eights = begin + (end - begin) / 8 * 8;
-      for (Index k = begin; k < eights; k += 8) text = plus(then(text, leaves(k, k + 4)), leaves(k + 4, k + 8));
-      text = then(text, leaves(eights, end));
+      for (Index k = begin; k < eights; k += 8) text = plus(then(std::move(text), leaves(k, k + 4)), leaves(k + 4, k + 8));
+      text = then(std::move(text), leaves(eights, end));
     }
     const std::string order = (c_.bias ? "epilogue(c=seed) > " : "") + tree(text, "mul");
     if (c_.n == 1) {
@@ -158,8 +161,10 @@ std::optional<Areas> intel(const Call& call, bool avx512) {
     return areas;
   }
   // AVX2: 6 x 16 tiles in one chain; at most three rows or eight columns that are left sum even and odd k apart.
-  if (!single || (nt && (small || (call.k > 192 && (call.k < 384 || call.m < 64 || call.n < 64))))) return {};
-  const std::string chunks = first + (call.k <= (nt ? 192 : 256) ? "" : nt ? "chunks(192) > " : "chunks(256, balance=half) > ");
+  if (!single || (nt && (call.n < 7 || (call.k > 192 && (call.k < 384 || call.m < 64 || call.n < 64))))) return {};
+  const std::string chunks = first + (call.k <= (nt ? 192 : 256) ? ""
+                                      : nt                       ? "chunks(192) > "
+                                                                 : "chunks(256, balance=half) > ");
   const std::string even_odd = chunks + "lanes(2, fold=left, tail=chain) > ";
   const Index rows = call.m % 6 > 3 ? call.m : call.m / 6 * 6, cols = call.n % 16 > 8 ? call.n : call.n / 16 * 16;
   areas.add({rows, call.m, 1}, areas.all_cols(), even_odd + (call.m - rows < 3 ? "mul" : "fma"));
@@ -191,8 +196,10 @@ std::optional<Areas> mkl_gemm(const Call& call, const std::string& dispatch) {
 Profile mkl() {
   return {"mkl",
           "Intel MKL 2024.2, [sd]gemm, one thread",
-          {"MKL 2024.2.2 run as an AMD CPU takes it, one thread: 1762 products (four layouts, float32 and float64, offsets of A, B and C, a start value), every element",
-           "avx512 and avx2: run on an AMD CPU that was presented as Intel: 548 products, every element; products of fewer than 12 rows or columns "
+          {"MKL 2024.2.2 run as an AMD CPU takes it, one thread: 1762 products (four layouts, float32 and float64, offsets "
+           "of A, B and C, a start value), every element",
+           "avx512 and avx2: run on an AMD CPU that was presented as Intel: 571 products, every element; products of fewer "
+           "than 12 rows or columns "
            "and float64 with AVX2: mostly no rule",
            "more than one thread (MKL divides K), transposed A in float64, one row or column on Intel: not covered"},
           {{"dispatch", {"amd", "avx512", "avx2"}, "what the library takes the CPU for"},

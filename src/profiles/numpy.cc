@@ -34,17 +34,23 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
 }  // namespace
 
 Profile numpy() {
-  return {
-      "numpy",
-      "NumPy's matmul on x86-64 with its bundled OpenBLAS",
-      {"NumPy 2.1.3 (OpenBLAS 0.3.27): every recorded case, all elements",
-       "NumPy 2.1.3 run on Haswell and SkylakeX cores: 28 products a core of two to four dimensions, every element; see openblas",
-       "strided operands: source reading only; a @ a.T (syrk): no rule"},
-      {{"core", {"skylakex", "haswell"}, "OpenBLAS core (OPENBLAS_CORETYPE): skylakex with AVX-512, else haswell; the wheels have no other"},
-       {"threads", {"1", "2", "4", "8"}, "OpenBLAS threads"},
-       {"openblas", {"0.3.27", "0.3.21"}, "bundled OpenBLAS: 0.3.27 and later (NumPy 2), or 0.3.21 (1.24): other sizes use threads"},
-       {"strided", {"loop", "copy"}, "operands that BLAS cannot read: NumPy's own loop (before 2.3), or a copy (2.3 and later)"}},
-      order};
+  return {"numpy",
+          "NumPy's matmul on x86-64 with its bundled OpenBLAS",
+          {"NumPy 2.1.3 (OpenBLAS 0.3.27): every recorded case, all elements",
+           "NumPy 2.1.3 run on Haswell and SkylakeX cores: 28 products a core of two to four dimensions, every element; see "
+           "openblas",
+           "strided operands: source reading only; a @ a.T (syrk): no rule"},
+          {{"core",
+            {"skylakex", "haswell"},
+            "OpenBLAS core (OPENBLAS_CORETYPE): skylakex with AVX-512, else haswell; the wheels have no other"},
+           {"threads", {"1", "2", "4", "8"}, "OpenBLAS threads"},
+           {"openblas",
+            {"0.3.27", "0.3.21"},
+            "bundled OpenBLAS: 0.3.27 and later (NumPy 2), or 0.3.21 (1.24): other sizes use threads"},
+           {"strided",
+            {"loop", "copy"},
+            "operands that BLAS cannot read: NumPy's own loop (before 2.3), or a copy (2.3 and later)"}},
+          order};
 }
 
 }  // namespace samebits::profiles

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN's dnnl_sgemm (src/cpu/x64/gemm: gemm_driver.cpp, the jit_avx2 and jit_avx512_core kernels). The matmul primitive has
-// other kernels.
+// oneDNN's dnnl_sgemm (src/cpu/x64/gemm: gemm_driver.cpp, the jit_avx2 and jit_avx512_core kernels). The matmul primitive
+// has other kernels.
 #include <fmt/format.h>
 
 #include "profiles/systems.h"

@@ -17,7 +17,7 @@ struct Mlas {
   DType type;
   Index k;
   bool trans_a, trans_b, packed;
-  std::string op;        // leaf op of the matrix kernels
+  std::string op;  // leaf op of the matrix kernels
   bool bias_first;
 
   // Chunks of q; with a bias in C beforehand the running sum begins with it.
@@ -87,7 +87,12 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
   const bool several = batched_b(call);
   const Batch calls = several ? batch(call) : Batch{1, call};
   const Index m = calls.inner.m, n = call.n, k = call.k;
-  const Mlas mlas{call.dtype, k, call.trans_a, call.trans_b, call.dtype == DType::f32 && constant && !several, fused ? "fma" : "mul",
+  const Mlas mlas{call.dtype,
+                  k,
+                  call.trans_a,
+                  call.trans_b,
+                  call.dtype == DType::f32 && constant && !several,
+                  fused ? "fma" : "mul",
                   gemm && call.bias};
 
   const double complexity = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
@@ -102,33 +107,33 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
   Areas areas(m, n);
   for (Index part = 0, begin = 0; part < parts; ++part) {
     const Index length = unit * (units / parts + (part < units % parts ? 1 : 0));
-    if (n > m) {
-      areas.add(mlas.part(m, std::min(length, n - begin)), 0, begin);
-    } else {
-      areas.add(mlas.part(length, n), begin, 0);
-    }
+    const Areas piece = n > m ? mlas.part(m, std::min(length, n - begin)) : mlas.part(length, n);
+    areas.add(piece, n > m ? 0 : begin, n > m ? begin : 0);
+    areas.rest(piece.rest());
     begin += length;
   }
-  areas.rest(mlas.chunks(mlas.packed ? packed_stride_k : mlas.stride_k(n), mlas.op));
   return areas.repeated(calls.outer).order();
 }
 
 }  // namespace
 
 Profile onnxruntime_cpu() {
-  return {
-      "onnxruntime-cpu",
-      "ONNX Runtime, CPU provider (MLAS) on x86-64",
-      {"ONNX Runtime 1.20.1 (AVX-512): every recorded case, all elements",
-       "ONNX Runtime 1.20.1 run: 596 products (constant and input B, one row, one column, batches, bias, float32 and float64, 1 to 3 threads), every "
-       "element",
-       "isa=avx (no FMA) and more than 3 threads: source reading only; AArch64 is not covered"},
-      {{"b", {"const", "input"}, "B is a constant initializer (prepacked) or an input"},
-       {"op", {"matmul", "gemm"}, "node that runs: MatMul (a bias is added at the end), or Gemm (the bias comes first), which the optimizer also makes of "
-        "MatMul + Add in float32"},
-       {"threads", {"1", "2", "4", "8"}, "intra-op threads"},
-       {"isa", {"fma", "avx"}, "FMA3 and AVX-512 kernels, or the AVX and SSE2 ones without FMA"}},
-      order};
+  return {"onnxruntime-cpu",
+          "ONNX Runtime, CPU provider (MLAS) on x86-64",
+          {"ONNX Runtime 1.20.1 (AVX-512): every recorded case, all elements",
+           "ONNX Runtime 1.20.1 run: 596 products (constant and input B, one row, one column, batches, bias, float32 and "
+           "float64, 1 to 3 threads), every "
+           "element",
+           "isa=avx (no FMA) and more than 3 threads: source reading only; AArch64 is not covered"},
+          {{"b", {"const", "input"}, "B is a constant initializer (prepacked) or an input"},
+           {"op",
+            {"matmul", "gemm"},
+            "node that runs: MatMul (a bias is added at the end), or Gemm (the bias comes first), which the optimizer also "
+            "makes of "
+            "MatMul + Add in float32"},
+           {"threads", {"1", "2", "4", "8"}, "intra-op threads"},
+           {"isa", {"fma", "avx"}, "FMA3 and AVX-512 kernels, or the AVX and SSE2 ones without FMA"}},
+          order};
 }
 
 }  // namespace samebits::profiles

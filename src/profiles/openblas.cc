@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenBLAS 0.3.21 to 0.3.30 on x86-64 (DYNAMIC_ARCH builds). Sources: driver/level3/level3.c and level3_thread.c (K blocks, row
-// blocks, threads), kernel/x86_64/sgemm_kernel_8x4_haswell_2.c, dgemm_kernel_16x2_skylakex.c, *_small_kernel_*_skylakex.c,
-// [sd]gemv_[nt]_4.c, [sd]dot.c. The library is column-major: a row-major C is its transpose, so its m is our n.
+// OpenBLAS 0.3.21 to 0.3.30 on x86-64 (DYNAMIC_ARCH builds). Sources: driver/level3/level3.c and level3_thread.c (K blocks,
+// row blocks, threads), kernel/x86_64/sgemm_kernel_8x4_haswell_2.c, dgemm_kernel_16x2_skylakex.c,
+// *_small_kernel_*_skylakex.c, [sd]gemv_[nt]_4.c, [sd]dot.c. The library is column-major: a row-major C is its transpose, so
+// its m is our n.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,8 +26,8 @@ Blocking blocking(DType type, const std::string& core) {
 }
 
 constexpr Index divide_rate = 2;
-constexpr Index switch_ratio = 8;                 // least rows and columns of a thread's part
-constexpr Index thread_products = 65536 * 4;      // SMP_THRESHOLD_MIN * GEMM_MULTITHREAD_THRESHOLD
+constexpr Index switch_ratio = 8;             // least rows and columns of a thread's part
+constexpr Index thread_products = 65536 * 4;  // SMP_THRESHOLD_MIN * GEMM_MULTITHREAD_THRESHOLD
 
 // --- Position maps: which elements of C run another order than the chain. In the library's terms: rows i are our columns,
 // columns j our rows.
@@ -103,7 +104,8 @@ std::vector<Index> cuts(Index begin, Index count, Index parts, Index least = 1) 
 }
 
 // level3_thread.c: a grid of threads; each packs its own columns in pieces, and takes those of the others as they come.
-void grid(Index m, Index n, Index threads_m, Index threads_n, Index least, const Blocking& b, Kernel kernel, const Mark& mark) {
+void grid(Index m, Index n, Index threads_m, Index threads_n, Index least, const Blocking& b, Kernel kernel,
+          const Mark& mark) {
   const auto rows = cuts(0, m, threads_m);
   const auto columns = cuts(0, n, threads_n);
   for (Index tn = 0; tn < threads_n; ++tn) {
@@ -132,7 +134,9 @@ void grid(Index m, Index n, Index threads_m, Index threads_n, Index least, const
 std::pair<Index, Index> thread_grid(Index m, Index n, Index k, Index threads, bool old, Index switch_ratio) {
   const double products = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   if (products <= thread_products) return {1, 1};
-  if (!old) threads = std::max<Index>(1, static_cast<Index>(std::min<double>(static_cast<double>(threads), products / thread_products)));
+  if (!old)
+    threads =
+        std::max<Index>(1, static_cast<Index>(std::min<double>(static_cast<double>(threads), products / thread_products)));
   Index threads_m = 1, threads_n = 1;
   if (m >= 2 * switch_ratio)
     for (threads_m = threads; m < threads_m * switch_ratio;) threads_m /= 2;
@@ -182,12 +186,15 @@ std::string sgemv_t_lanes(Index begin, Index end) {
 std::string sgemv_t_tiny(Index k, Index output, Index outputs) {
   const Index in16 = outputs / 16 * 16, in8 = outputs / 8 * 8, in4 = outputs / 4 * 4, in2 = outputs / 2 * 2;
   switch (k) {
-    case 2: return output < in16 ? "fma" : "mul";
+    case 2:
+      return output < in16 ? "fma" : "mul";
     case 3:
       if (output < in8) return "fma";
       return output < in4 || output >= in2 ? "tree(1 + 0 + 2) > fma" : "mul";
-    case 4: return output < in2 ? "chunks(2) > mul" : "mul";
-    case 5: return output < in4 ? "fma" : "mul";
+    case 4:
+      return output < in2 ? "chunks(2) > mul" : "mul";
+    case 5:
+      return output < in4 ? "fma" : "mul";
     case 6:
       if (output < in8) return "fma";
       return output < in4 ? "tree(2 + 1 + 0:mul + (5 + 4 + 3:mul)) > fma" : "mul";
@@ -196,12 +203,15 @@ std::string sgemv_t_tiny(Index k, Index output, Index outputs) {
       return output < in4 ? "tree(1 + 0 + (5 + 4) + (3 + 2 + 6:mul)) > fma" : "mul";
     case 8:
       if (output < in4) return "tree(0 + 1 + (2 + 3) + (4 + 5 + (6 + 7))) > mul";
-      return output < in2 ? "tree(0 + 1 + (4 + 5) + (2 + 3 + (6 + 7))) > mul" : "tree(0 + 4 + (1 + 5) + (2 + 6) + (3 + 7)) > mul";
-    default: return "mul";
+      return output < in2 ? "tree(0 + 1 + (4 + 5) + (2 + 3 + (6 + 7))) > mul"
+                          : "tree(0 + 4 + (1 + 5) + (2 + 6) + (3 + 7)) > mul";
+    default:
+      return "mul";
   }
 }
 
-// Dot style: y_j = row j of M times x. Blocks of K, then k % 4 leaves as one sum; groups of four outputs, then two, then one.
+// Dot style: y_j = row j of M times x. Blocks of K, then k % 4 leaves as one sum; groups of four outputs, then two, then
+// one.
 std::string gemv_t(const Call& call, const std::string& core, Index output, Index outputs) {
   const Index k = call.k, main = k / 4 * 4;
   const bool single = call.dtype == DType::f32, four = output < outputs / 4 * 4, two = !four && output < outputs / 2 * 2;
@@ -211,9 +221,9 @@ std::string gemv_t(const Call& call, const std::string& core, Index output, Inde
   for (Index begin = 0, length = single ? 4096 : 2048; begin < main; begin += length) {
     const Index end = std::min(main, begin + length);
     if (two) {
-      text = plus(text, fold(lane_sums(begin, end, single ? 4 : 2), Fold::pairs));
+      text = plus(std::move(text), fold(lane_sums(begin, end, single ? 4 : 2), Fold::pairs));
     } else {
-      text = plus(text, single ? sgemv_t_lanes(begin, end) : fold(lane_sums(begin, end, 4), Fold::halves));
+      text = plus(std::move(text), single ? sgemv_t_lanes(begin, end) : fold(lane_sums(begin, end, 4), Fold::halves));
     }
   }
   // The compiler fuses the tail, from the second product on, except in Haswell's sgemv_t.
@@ -223,7 +233,9 @@ std::string gemv_t(const Call& call, const std::string& core, Index output, Inde
     const std::string tail = leaves(main, k, 1, tail_op);
     return tree(k - main <= 1 ? then(text, tail) : plus(text, tail), op);
   }
-  return tree(plus(text, then(leaves(main + 1, main + 2, 1, tail_op), then(leaves(main, main + 1, 1, tail_op), leaves(main + 2, k, 1, tail_op)))), op);
+  return tree(plus(text, then(leaves(main + 1, main + 2, 1, tail_op),
+                              then(leaves(main, main + 1, 1, tail_op), leaves(main + 2, k, 1, tail_op)))),
+              op);
 }
 
 // Up to three outputs of a dense matrix: pairs of k (one output: fours), four k at a time.
@@ -231,7 +243,8 @@ std::string gemv_n_few(Index k, bool haswell, Index outputs) {
   const Index step = outputs == 1 ? 4 : 2, main = k / 4 * 4;
   std::string text;
   for (Index i = 0; i < main; i += step)  // a compiler that fuses does so from the second product on
-    text = plus(text, haswell ? leaves(i, i + step) : then(fmt::format("{} + {}", i + 1, i), leaves(i + 2, i + step)));
+    text = plus(std::move(text),
+                haswell ? leaves(i, i + step) : then(fmt::format("{} + {}", i + 1, i), leaves(i + 2, i + step)));
   return tree(then(text, leaves(main, k)), haswell ? "mul" : "fma");
 }
 
@@ -245,13 +258,15 @@ std::string sgemv_n(const Call& call, const std::string& core, Index output, Ind
   // Within blocks of 4096 outputs: a first group of four and one of eight run even and odd k apart, groups of 16 do not.
   const Index block = output / 4096 * 4096, length = std::min<Index>(4096, fours - block);
   const bool apart = output - block < length % 16;
-  auto group = [&](Index begin, Index end) { return apart ? plus(leaves(begin, end, 2), leaves(begin + 1, end, 2)) : leaves(begin, end); };
+  auto group = [&](Index begin, Index end) {
+    return apart ? plus(leaves(begin, end, 2), leaves(begin + 1, end, 2)) : leaves(begin, end);
+  };
   std::string text;
   Index i = 0;
-  for (; i + 8 <= k; i += 8) text = plus(text, group(i, i + 8));
-  if (i + 4 <= k) text = plus(text, group(i, i + 4)), i += 4;
+  for (; i + 8 <= k; i += 8) text = plus(std::move(text), group(i, i + 8));
+  if (i + 4 <= k) text = plus(std::move(text), group(i, i + 4)), i += 4;
   if (haswell) return tree(then(text, leaves(i, k, 1, ":mul")), "fma");
-  if (i + 2 <= k) text = plus(text, leaves(i, i + 2)), i += 2;
+  if (i + 2 <= k) text = plus(std::move(text), leaves(i, i + 2)), i += 2;
   return tree(then(text, leaves(i, k, 1, ":mul")), "fma");
 }
 
@@ -262,11 +277,11 @@ std::string dgemv_n(const Call& call, const std::string& core, Index output, Ind
   if (output >= outputs / 4 * 4) return outputs < 4 && dense ? gemv_n_few(k, haswell, outputs) : haswell ? "mul" : "fma";
   std::string text;
   for (Index i = 0; i < fours; i += 4)
-    text = plus(text, haswell ? plus(leaves(i, i + 4, 2), leaves(i + 1, i + 4, 2))
-                              : fmt::format("{} + {} + {} + {}", i + 1, i, i + 2, i + 3));
+    text = plus(std::move(text), haswell ? plus(leaves(i, i + 4, 2), leaves(i + 1, i + 4, 2))
+                                         : fmt::format("{} + {} + {} + {}", i + 1, i, i + 2, i + 3));
   if (k - fours >= 2)
-    text = plus(text, haswell ? leaves(fours, fours + 2, 1, ":mul") : fmt::format("{} + {}", fours + 1, fours));
-  if (k % 2) text = then(text, leaves(k - 1, k, 1, ":mul"));
+    text = plus(std::move(text), haswell ? leaves(fours, fours + 2, 1, ":mul") : fmt::format("{} + {}", fours + 1, fours));
+  if (k % 2) text = then(std::move(text), leaves(k - 1, k, 1, ":mul"));
   return tree(text, "fma");
 }
 
@@ -337,7 +352,8 @@ Areas openblas_gemm(const Call& call, const std::string& core, Threads threads) 
 
 std::optional<Areas> openblas_gemv(const Call& call, const std::string& core, bool dot_style, Threads threads) {
   // Threads divide the outputs (interface/gemv.c: from this size on).
-  const Index outputs = std::max(call.m, call.n), parts = call.k * outputs < (threads.old ? 9216 : 460800) ? 1 : threads.count;
+  const Index outputs = std::max(call.m, call.n),
+              parts = call.k * outputs < (threads.old ? 9216 : 460800) ? 1 : threads.count;
   if (!dot_style && ceil_div(outputs, 4) < parts) return {};  // threads divide K
   Areas areas(call.m, call.n);
   auto add = [&](Index begin, Index end, const std::string& order) {
@@ -348,16 +364,19 @@ std::optional<Areas> openblas_gemv(const Call& call, const std::string& core, bo
   const auto starts = cuts(0, outputs, parts, 4);
   for (Index part = 0; part < parts; ++part) {
     const Index first = starts[part], count = starts[part + 1] - first;
-    std::string run;
+    // Where the kernels change hands; the outputs between two such places have the same order.
+    std::vector<Index> changes{count / 2 * 2, count / 4 * 4, count / 8 * 8, count / 16 * 16, count};
+    for (Index block = 0; !dot_style && block < count; block += 4096)
+      changes.insert(changes.end(), {block, std::min(count, block + std::min<Index>(4096, count / 4 * 4 - block) % 16)});
+    std::sort(changes.begin(), changes.end());
     Index begin = 0;
-    for (Index output = 0; output <= count; ++output) {
-      std::string text;
-      if (output < count)
-        text = dot_style                  ? gemv_t(call, core, output, count)
-               : call.dtype == DType::f32 ? sgemv_n(call, core, output, count, parts == 1)
-                                          : dgemv_n(call, core, output, count, parts == 1);
-      if (output > 0 && text != run) add(first + begin, first + output, run), begin = output;
-      run = std::move(text);
+    for (const Index end : changes) {
+      if (end <= begin) continue;
+      add(first + begin, first + end,
+          dot_style                  ? gemv_t(call, core, begin, count)
+          : call.dtype == DType::f32 ? sgemv_n(call, core, begin, count, parts == 1)
+                                     : dgemv_n(call, core, begin, count, parts == 1));
+      begin = end;
     }
   }
   return areas;
@@ -370,7 +389,7 @@ std::string openblas_dot(DType type, Index k, const std::string& core, Threads t
   if (!single && threads.count > 1 && k > 10000) {
     std::string text;
     const auto starts = cuts(0, k, threads.count);
-    for (int t = 0; t < threads.count; ++t) text = plus(text, dot_tree(type, haswell, starts[t], starts[t + 1]));
+    for (int t = 0; t < threads.count; ++t) text = plus(std::move(text), dot_tree(type, haswell, starts[t], starts[t + 1]));
     return tree(text, "fma");
   }
   const Index main = k / block * block;
@@ -405,19 +424,21 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
 }  // namespace
 
 Profile openblas() {
-  return {
-      "openblas",
-      "OpenBLAS 0.3.21 to 0.3.30 on x86-64, DYNAMIC_ARCH, C without a start value (beta = 0)",
-      {"recorded through NumPy (0.3.27, Haswell and SkylakeX cores, 1 and 2 threads): every element",
-       "0.3.27 run on Haswell, Zen and SkylakeX cores: gemm in all four layouts, gemv and dot, f32 and f64, 1 to 3 threads, 3986 products "
-       "a core, every element",
-       "0.3.21 run on Haswell, Zen and Cooperlake cores: the same products",
-       "sapphirerapids and 0.3.28 to 0.3.30: source reading only; gemv whose K is divided among threads: no rule"},
-      {{"core", {"haswell", "skylakex", "cooperlake"}, "kernel set (OPENBLAS_CORETYPE); zen is haswell, sapphirerapids is cooperlake"},
-       {"threads", {"1", "2", "4", "8"}, "threads of the library"},
-       {"version", {"0.3.27", "0.3.21"}, "from which size on threads are used: as of 0.3.27, or as of 0.3.21"},
-       {"call", {"gemm", "gemv", "dot"}, "routine; gemv: one row or column, dot: one element"}},
-      order};
+  return {"openblas",
+          "OpenBLAS 0.3.21 to 0.3.30 on x86-64, DYNAMIC_ARCH, C without a start value (beta = 0)",
+          {"recorded through NumPy (0.3.27, Haswell and SkylakeX cores, 1 and 2 threads): every element",
+           "0.3.27 run on Haswell, Zen and SkylakeX cores: gemm in all four layouts, gemv and dot, f32 and f64, 1 to 3 "
+           "threads, 3986 products "
+           "a core, every element",
+           "0.3.21 run on Haswell, Zen and Cooperlake cores: the same products",
+           "sapphirerapids and 0.3.28 to 0.3.30: source reading only; gemv whose K is divided among threads: no rule"},
+          {{"core",
+            {"haswell", "skylakex", "cooperlake"},
+            "kernel set (OPENBLAS_CORETYPE); zen is haswell, sapphirerapids is cooperlake"},
+           {"threads", {"1", "2", "4", "8"}, "threads of the library"},
+           {"version", {"0.3.27", "0.3.21"}, "from which size on threads are used: as of 0.3.27, or as of 0.3.21"},
+           {"call", {"gemm", "gemv", "dot"}, "routine; gemv: one row or column, dot: one element"}},
+          order};
 }
 
 }  // namespace samebits::profiles

@@ -23,8 +23,9 @@ std::string from_call(const std::string& key, const Call& call) {
 }  // namespace
 
 std::span<const Profile> all() {
-  static const std::vector<Profile> profiles{onnxruntime_cpu(), numpy(), pytorch_cpu(), openblas(), mkl(), onednn(), eigen(), blis(),
-                                             jax_cpu(), tensorflow_cpu(), cublas(), onnxruntime_cuda(), pytorch_cuda()};
+  static const std::vector<Profile> profiles{
+      onnxruntime_cpu(), numpy(),          pytorch_cpu(), openblas(),         mkl(),         onednn(), eigen(), blis(),
+      jax_cpu(),         tensorflow_cpu(), cublas(),      onnxruntime_cuda(), pytorch_cuda()};
   return profiles;
 }
 
@@ -52,7 +53,8 @@ std::optional<Order> resolve(const Order& reference, const Call& call) {
       std::vector<std::string> names;
       for (const Key& key : profile->keys) names.push_back(key.name);
       throw Error(Code::syntax, names.empty() ? fmt::format("{} has no keys, '{}' was given", profile->name, name)
-                                              : fmt::format("{} has no key '{}': expected {}", profile->name, name, fmt::join(names, ", ")));
+                                              : fmt::format("{} has no key '{}': expected {}", profile->name, name,
+                                                            fmt::join(names, ", ")));
     }
     keys[name] = value;
   }

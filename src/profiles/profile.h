@@ -36,9 +36,9 @@ struct Key {
 };
 
 struct Profile {
-  std::string name;                  // "onnxruntime-cpu"
-  std::string summary;               // one line
-  std::vector<std::string> verified; // what was checked where, or "source reading", a line each
+  std::string name;                   // "onnxruntime-cpu"
+  std::string summary;                // one line
+  std::vector<std::string> verified;  // what was checked where, or "source reading", a line each
   std::vector<Key> keys;
   // Order with regions for this call; `keys` holds a value for every key. Empty optional: the system has no path for this
   // call that the profile knows.

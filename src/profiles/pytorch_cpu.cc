@@ -21,7 +21,9 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
   if (blas == "native") {
     // BlasKernel.cpp: both operands along k: four partial sums, the tail onto the first; else C is updated in place.
     Areas areas(call.m, call.n);
-    areas.rest(call.trans_b && !call.trans_a ? "lanes(4, fold=left, tail=lane0) > mul" : call.bias ? "epilogue(c=seed) > mul" : "mul");
+    areas.rest(call.trans_b && !call.trans_a ? "lanes(4, fold=left, tail=lane0) > mul"
+               : call.bias                   ? "epilogue(c=seed) > mul"
+                                             : "mul");
     return areas.order();
   }
   Call one = call;  // x (.., K) is folded to two dimensions
@@ -36,8 +38,7 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
 Profile pytorch_cpu() {
   return {"pytorch-cpu",
           "PyTorch 2.5 on x86-64 CPUs (wheels with MKL 2024.2)",
-          {"PyTorch 2.5.1, AMD CPU: every recorded case, all elements",
-           "its MKL (2024.2) run alone: see mkl",
+          {"PyTorch 2.5.1, AMD CPU: every recorded case, all elements", "its MKL (2024.2) run alone: see mkl",
            "Intel CPUs: see mkl; blas=native: source reading only; large bmm and threads that divide the product: no rule"},
           {{"dispatch", {"amd", "avx512", "avx2"}, "what MKL takes the CPU for"},
            {"offset", {"0", "4", "8", "12"}, "address of the left operand modulo 16"},

@@ -32,8 +32,8 @@ struct Threads {
 };
 Threads openblas_threads(const Keys& keys, std::string_view version);
 Areas openblas_gemm(const Call& call, const std::string& core, Threads threads);
-// y = M x, outputs along the rows (n = 1) or the columns (m = 1) of C. dot_style: M's rows are contiguous (gemv_t). Nothing where
-// threads divide K.
+// y = M x, outputs along the rows (n = 1) or the columns (m = 1) of C. dot_style: M's rows are contiguous (gemv_t). Nothing
+// where threads divide K.
 std::optional<Areas> openblas_gemv(const Call& call, const std::string& core, bool dot_style, Threads threads);
 std::string openblas_dot(DType type, Index k, const std::string& core, Threads threads);
 

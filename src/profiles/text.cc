@@ -30,7 +30,8 @@ std::string plus(std::string x, const std::string& y) {
 std::string fold(std::vector<std::string> parts, Fold how) {
   auto pairs = [&] {
     std::vector<std::string> next;
-    for (std::size_t i = 0; i < parts.size(); i += 2) next.push_back(i + 1 < parts.size() ? plus(parts[i], parts[i + 1]) : parts[i]);
+    for (std::size_t i = 0; i < parts.size(); i += 2)
+      next.push_back(i + 1 < parts.size() ? plus(parts[i], parts[i + 1]) : parts[i]);
     parts = std::move(next);
   };
   auto halves = [&] {
@@ -58,7 +59,9 @@ std::vector<std::string> lane_sums(Index begin, Index end, Index lanes) {
   return sums;
 }
 
-std::string tree(const std::string& text, std::string_view op) { return fmt::format("tree({}) > {}", text, op); }
+std::string tree(const std::string& text, std::string_view op) {
+  return fmt::format("tree({}) > {}", text, op);
+}
 
 void Areas::add(Range rows, Range cols, std::string order) {
   rows.end = std::min(rows.end, m_);
@@ -78,7 +81,8 @@ Areas Areas::repeated(Index outer) const {
   all.rest(rest_);
   for (const Area& area : areas_) {
     if (area.rows.step == 1) {
-      strided(area.rows.begin, area.rows.end - area.rows.begin, m_, outer, [&](Range rows) { all.add(rows, area.cols, area.order); });
+      strided(area.rows.begin, area.rows.end - area.rows.begin, m_, outer,
+              [&](Range rows) { all.add(rows, area.cols, area.order); });
     } else {
       for (Index i = 0; i < outer; ++i)
         all.add({area.rows.begin + i * m_, area.rows.end + i * m_, area.rows.step}, area.cols, area.order);
@@ -102,7 +106,9 @@ Order Areas::order() const {
   return Order::with_regions(std::move(regions), get(rest_));
 }
 
-bool batched_b(const Call& call) { return call.b_shape.size() > 2; }
+bool batched_b(const Call& call) {
+  return call.b_shape.size() > 2;
+}
 
 Batch batch(const Call& call) {
   Batch result{1, call};

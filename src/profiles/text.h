@@ -43,7 +43,8 @@ class Areas {
 
   // Parts outside of the product are cut off, empty areas are dropped.
   void add(Range rows, Range cols, std::string order);
-  void rest(std::string order) { rest_ = std::move(order); }
+  void rest(std::string order) { rest_ = std::move(order); }  // of what no area covers
+  const std::string& rest() const { return rest_; }
   // All that `block` says, moved by (row, col) and inside of its own m x n.
   void add(const Areas& block, Index row, Index col);
   Range all_rows() const { return {0, m_, 1}; }
@@ -60,8 +61,8 @@ class Areas {
   std::string rest_;
 };
 
-// Cuts the range [0, count) in blocks as `period` says: the areas of offset r in each block, as strided ranges where that gives
-// fewer of them. calls f(Range).
+// Cuts the range [0, count) in blocks as `period` says: the areas of offset r in each block, as strided ranges where that
+// gives fewer of them. calls f(Range).
 template <class F>
 void strided(Index begin, Index width, Index period, Index count, F&& f) {
   if (count <= width) {
@@ -89,8 +90,14 @@ const std::string& text_key(const Keys& keys, std::string_view name);
 const std::string& choice(const Keys& keys, std::string_view name, std::initializer_list<std::string_view> choices);
 Index number(const Keys& keys, std::string_view name, Index low, Index high);
 
-inline Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
-inline Index round_up(Index a, Index b) { return ceil_div(a, b) * b; }
-inline Index size_of(DType type) { return type == DType::f32 ? 4 : 8; }
+inline Index ceil_div(Index a, Index b) {
+  return (a + b - 1) / b;
+}
+inline Index round_up(Index a, Index b) {
+  return ceil_div(a, b) * b;
+}
+inline Index size_of(DType type) {
+  return type == DType::f32 ? 4 : 8;
+}
 
 }  // namespace samebits::profiles

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JAX and TensorFlow on CPUs: forms that were seen by probing JAX 0.10.2 and TensorFlow 2.21. Which form a shape takes is mostly not
-// known, so it is a key.
+// JAX and TensorFlow on CPUs: forms that were seen by probing JAX 0.10.2 and TensorFlow 2.21. Which form a shape takes is
+// mostly not known, so it is a key.
 #include <fmt/format.h>
 
 #include "profiles/systems.h"
@@ -27,11 +27,14 @@ std::optional<Order> tensorflow(const Call& call, const Keys&) {
 }  // namespace
 
 Profile jax_cpu() {
-  return {"jax-cpu",
-          "JAX (XLA) on x86-64 CPUs, as far as known",
-          {"the forms were seen by probing JAX 0.10.2 on one AMD CPU; no result is recorded, the choice of form is not known"},
-          {{"form", {"chain", "chunks512", "chunks1024", "lanes4", "unfused"}, "one chain, blocks of K, four lanes, or a chain without FMA"}},
-          jax};
+  return {
+      "jax-cpu",
+      "JAX (XLA) on x86-64 CPUs, as far as known",
+      {"the forms were seen by probing JAX 0.10.2 on one AMD CPU; no result is recorded, the choice of form is not known"},
+      {{"form",
+        {"chain", "chunks512", "chunks1024", "lanes4", "unfused"},
+        "one chain, blocks of K, four lanes, or a chain without FMA"}},
+      jax};
 }
 
 Profile tensorflow_cpu() {

@@ -51,7 +51,8 @@ Replay replay(const Order& order, const Product<T>& p) {
       wrong[at.text()] += !equal;
     }
   }
-  for (const auto& [text, count] : wrong) result.regions += "\n  " + std::to_string(count) + " wrong by " + text.substr(0, 300);
+  for (const auto& [text, count] : wrong)
+    result.regions += "\n  " + std::to_string(count) + " wrong by " + text.substr(0, 300);
   return result;
 }
 

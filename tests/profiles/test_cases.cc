@@ -71,41 +71,40 @@ TEST_P(Recorded, EveryElementIsReproduced) {
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, Recorded,
-    testing::Values(
-        Side{"bmm-small", "torch-cpu", "pytorch-cpu()", false},                                  //
-        Side{"bmm-small", "numpy", "numpy(core=skylakex)", false},                               //
-        Side{"gemm-row-1-of-2", "ort-cpu-1-row", "onnxruntime-cpu(op=gemm)", true, 1, false},    //
-        Side{"gemm-row-1-of-2", "torch-cpu-1-row", "pytorch-cpu()"},                             //
-        Side{"gemm-row-1-of-2", "numpy-1-row", "numpy(core=skylakex)"},                          //
-        Side{"gemm-rows-2", "ort-cpu-2-rows", "onnxruntime-cpu(op=gemm)", true, 1, false},       //
-        Side{"gemm-rows-2", "torch-cpu-2-rows", "pytorch-cpu()"},                                //
-        Side{"gemm-rows-2", "numpy-2-rows", "numpy(core=skylakex)"},                             //
-        Side{"linear-5-7-f32", "torch-cpu", "pytorch-cpu()"},                                    //
-        Side{"linear-5-7-f32", "ort-cpu", "onnxruntime-cpu()"},                                  //
-        Side{"linear-5-7-f32", "numpy", "numpy()"},                                              //
-        Side{"linear-5-7-f64", "torch-cpu", "pytorch-cpu()"},                                    //
-        Side{"linear-5-7-f64", "ort-cpu", "onnxruntime-cpu()"},                                  //
-        Side{"linear-5-7-f64", "numpy", "numpy()"},                                              //
-        Side{"linear-500-64", "torch-cpu", "pytorch-cpu()"},                                     //
-        Side{"linear-500-64", "ort-cpu", "onnxruntime-cpu()"},                                   //
-        Side{"linear-500-64", "ort-cpu-b-is-an-input", "onnxruntime-cpu()", true, 1, false},     //
-        Side{"linear-500-64", "numpy-haswell", "numpy(core=haswell)"},                           //
-        Side{"linear-500-64", "numpy-skylakex", "numpy(core=skylakex)"},                         //
-        Side{"linear-64-64-500-f64", "torch-cpu", "pytorch-cpu()"},                              //
-        Side{"linear-64-64-500-f64", "ort-cpu", "onnxruntime-cpu()"},                            //
-        Side{"linear-64-64-500-f64", "numpy-skylakex", "numpy(core=skylakex)"},                  //
-        Side{"linear-bias", "torch-cpu", "pytorch-cpu()"},                                       //
-        Side{"linear-bias", "ort-cpu-gemm", "onnxruntime-cpu(op=gemm)"},                         //
-        Side{"linear-bias", "ort-cpu-matmul-add", "onnxruntime-cpu(op=matmul)"},                 //
-        Side{"linear-bias", "numpy", "numpy(core=skylakex)"},                                    //
-        Side{"matmul-48-1000-40", "torch-cpu", "pytorch-cpu()", false},                          //
-        Side{"matmul-48-1000-40", "ort-cpu", "onnxruntime-cpu()", false},                        //
-        Side{"matmul-48-1000-40", "numpy-haswell", "numpy(core=haswell)", false},                //
-        Side{"matmul-48-1000-40", "numpy-skylakex", "numpy(core=skylakex)", false},              //
-        Side{"openblas-threads", "numpy-haswell-1-thread", "numpy(core=haswell)", false},        //
-        Side{"openblas-threads", "numpy-haswell-2-threads", "numpy(core=haswell)", false, 2},    //
-        Side{"ort-threads", "ort-cpu-1-thread", "onnxruntime-cpu()", false, 1, false},           //
-        Side{"ort-threads", "ort-cpu-2-threads", "onnxruntime-cpu()", false, 2, false}),
+    testing::Values(Side{"bmm-small", "torch-cpu", "pytorch-cpu()", false},                                //
+                    Side{"bmm-small", "numpy", "numpy(core=skylakex)", false},                             //
+                    Side{"gemm-row-1-of-2", "ort-cpu-1-row", "onnxruntime-cpu(op=gemm)", true, 1, false},  //
+                    Side{"gemm-row-1-of-2", "torch-cpu-1-row", "pytorch-cpu()"},                           //
+                    Side{"gemm-row-1-of-2", "numpy-1-row", "numpy(core=skylakex)"},                        //
+                    Side{"gemm-rows-2", "ort-cpu-2-rows", "onnxruntime-cpu(op=gemm)", true, 1, false},     //
+                    Side{"gemm-rows-2", "torch-cpu-2-rows", "pytorch-cpu()"},                              //
+                    Side{"gemm-rows-2", "numpy-2-rows", "numpy(core=skylakex)"},                           //
+                    Side{"linear-5-7-f32", "torch-cpu", "pytorch-cpu()"},                                  //
+                    Side{"linear-5-7-f32", "ort-cpu", "onnxruntime-cpu()"},                                //
+                    Side{"linear-5-7-f32", "numpy", "numpy()"},                                            //
+                    Side{"linear-5-7-f64", "torch-cpu", "pytorch-cpu()"},                                  //
+                    Side{"linear-5-7-f64", "ort-cpu", "onnxruntime-cpu()"},                                //
+                    Side{"linear-5-7-f64", "numpy", "numpy()"},                                            //
+                    Side{"linear-500-64", "torch-cpu", "pytorch-cpu()"},                                   //
+                    Side{"linear-500-64", "ort-cpu", "onnxruntime-cpu()"},                                 //
+                    Side{"linear-500-64", "ort-cpu-b-is-an-input", "onnxruntime-cpu()", true, 1, false},   //
+                    Side{"linear-500-64", "numpy-haswell", "numpy(core=haswell)"},                         //
+                    Side{"linear-500-64", "numpy-skylakex", "numpy(core=skylakex)"},                       //
+                    Side{"linear-64-64-500-f64", "torch-cpu", "pytorch-cpu()"},                            //
+                    Side{"linear-64-64-500-f64", "ort-cpu", "onnxruntime-cpu()"},                          //
+                    Side{"linear-64-64-500-f64", "numpy-skylakex", "numpy(core=skylakex)"},                //
+                    Side{"linear-bias", "torch-cpu", "pytorch-cpu()"},                                     //
+                    Side{"linear-bias", "ort-cpu-gemm", "onnxruntime-cpu(op=gemm)"},                       //
+                    Side{"linear-bias", "ort-cpu-matmul-add", "onnxruntime-cpu(op=matmul)"},               //
+                    Side{"linear-bias", "numpy", "numpy(core=skylakex)"},                                  //
+                    Side{"matmul-48-1000-40", "torch-cpu", "pytorch-cpu()", false},                        //
+                    Side{"matmul-48-1000-40", "ort-cpu", "onnxruntime-cpu()", false},                      //
+                    Side{"matmul-48-1000-40", "numpy-haswell", "numpy(core=haswell)", false},              //
+                    Side{"matmul-48-1000-40", "numpy-skylakex", "numpy(core=skylakex)", false},            //
+                    Side{"openblas-threads", "numpy-haswell-1-thread", "numpy(core=haswell)", false},      //
+                    Side{"openblas-threads", "numpy-haswell-2-threads", "numpy(core=haswell)", false, 2},  //
+                    Side{"ort-threads", "ort-cpu-1-thread", "onnxruntime-cpu()", false, 1, false},         //
+                    Side{"ort-threads", "ort-cpu-2-threads", "onnxruntime-cpu()", false, 2, false}),
     [](const testing::TestParamInfo<Side>& info) {
       std::string name = std::string(info.param.directory) + "_" + info.param.file;
       for (char& c : name)
@@ -118,7 +117,8 @@ TEST(Recorded, TheAlignmentOfXIsSeenInTheResult) {
   const auto p = product<float>({"linear-5-7-f32", "torch-cpu", ""});
   std::vector<Index> equal;
   for (const char* offset : {"0", "4", "8", "12"})
-    equal.push_back(test::replay(*profiles::resolve(Order::parse(std::string("pytorch-cpu(offset=") + offset + ")"), p.call), p).equal);
+    equal.push_back(
+        test::replay(*profiles::resolve(Order::parse(std::string("pytorch-cpu(offset=") + offset + ")"), p.call), p).equal);
   EXPECT_EQ(equal, (std::vector<Index>{42, 36, 35, 35}));
 }
 
