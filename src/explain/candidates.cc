@@ -29,12 +29,33 @@ bool has_pieces(const Tree& tree) {
   return true;
 }
 
+// The product that starts a chain from +0 is rounded whatever its op: write it as mul.
+Tree with_plain_starts(Tree tree) {
+  for (Node& node : tree.nodes) {
+    if (node.items.empty() || node.start_negative) continue;
+    Item& first = node.items.front();
+    if (first.is_node() || first.op != Op::fma || first.count == 0) continue;
+    Item product = first;
+    product.op = Op::mul;
+    product.count = 1;
+    if (first.count == 1) {
+      first = product;
+      continue;
+    }
+    ++first.begin;
+    --first.count;
+    node.items.insert(node.items.begin(), product);
+  }
+  return tree;
+}
+
 std::string key(const Tree& tree, const Order& order, bool added) {
   const auto input = order.input();
   auto epilogue = order.epilogue();
   // With one piece, bias + piece and piece + bias are the same sum.
   if (!added || (epilogue.c == Epilogue::C::first && !has_pieces(tree))) epilogue = {};
-  const auto hash = tree.hash();
+  const bool seeded = epilogue.c == Epilogue::C::seed;
+  const auto hash = seeded ? tree.hash() : with_plain_starts(tree).hash();
   return fmt::format("{:016x}{:016x} {}.{} {}.{}.{} {}", hash.hi, hash.lo, static_cast<int>(input.format),
                      static_cast<int>(input.rounding), static_cast<int>(epilogue.alpha), static_cast<int>(epilogue.c),
                      epilogue.fused, static_cast<int>(order.out()));

@@ -279,7 +279,13 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
     const Index trees = search.trees_that_fit(values, ignored);
     r.tried += search.tree_count();
     r.candidates = std::max(r.candidates, trees);
-    const double chance = static_cast<double>(r.tried) * structures * std::pow(p, static_cast<double>(r.elements));
+    // Luck: any of those tried, or a near relative of the true order, which shows in how often it agrees elsewhere.
+    const Map& mine = maps[box.owner];
+    Index beyond = 0, agrees = 0;
+    for (Index e = 0; e < m * n; ++e)
+      if (!inside(e / n, e % n)) ++beyond, agrees += mine[e];
+    const double q = std::max(p, (static_cast<double>(agrees) + 1) / (static_cast<double>(beyond) + 2)), count = static_cast<double>(r.elements);
+    const double chance = structures * std::max(static_cast<double>(r.tried) * std::pow(p, count), static_cast<double>(owners.size()) * std::pow(q, count));
     r.identified = r.candidates == 1 && decided && chance <= chance_limit && !search.near_exact(list[owners[box.owner]].order);
     if (!decided) r.candidates = std::max<Index>(r.candidates, 2);
     if (!r.others.empty()) r.probe = search.probe(list[owners[box.owner]].order, Order::parse(r.others.front()));

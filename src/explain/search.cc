@@ -17,8 +17,6 @@
 namespace samebits::explain {
 namespace {
 
-constexpr std::size_t most_full_replays = 64;
-
 // `count` of [0, n), ends included, in steps that mix odd and even.
 std::vector<Index> spread(Index n, Index count) {
   std::set<Index> chosen;
@@ -205,9 +203,12 @@ Fits Search<T>::whole(const std::vector<T>& values, const std::string& profile, 
   Fits fits;
   std::map<std::string, std::size_t> by_key;
   Index survivors = 0;  // of the elements that choose
-  double agreeing = 0, judged = 0;
-  Index confirming = 0;
-  for (Index e = 0; e < std::ssize(values); ++e) confirming += held_back(e) && counts(ignored, e);
+  double agreeing = 0, judged = 0, closest = 0;
+  Index confirming = 0, counted = 0;
+  for (Index e = 0; e < std::ssize(values); ++e) {
+    counted += counts(ignored, e);
+    confirming += held_back(e) && counts(ignored, e);
+  }
 
   const auto grid_agreement = [&](const auto& value_of) {
     std::pair<Index, Index> r{0, 0};  // agreeing, looked at
@@ -233,6 +234,7 @@ Fits Search<T>::whole(const std::vector<T>& values, const std::string& profile, 
     fits.list.push_back({order, key, names});
   };
 
+  const auto most_full_replays = static_cast<std::size_t>(std::clamp<Index>(100'000'000 / std::max<Index>(1, problem_.elements() * k), 64, 8192));
   std::vector<std::size_t> alive;
   if (profile.empty()) {
     fits.tried += std::ssize(candidates_);
@@ -242,8 +244,10 @@ Fits Search<T>::whole(const std::vector<T>& values, const std::string& profile, 
       if (same == looked) {
         alive.push_back(c);
       } else {
-        agreeing += static_cast<double>(same) / static_cast<double>(looked);
+        const double share = static_cast<double>(same) / static_cast<double>(looked);
+        agreeing += share;
         judged += 1;
+        closest = std::max(closest, share);
       }
     }
     if (options_.progress && !alive.empty()) options_.progress(fmt::format("replaying {} orders in full", alive.size()));
@@ -302,8 +306,13 @@ Fits Search<T>::whole(const std::vector<T>& values, const std::string& profile, 
     agreeing += t.agreeing;
     judged += static_cast<double>(all_trees_->size());
   }
+  // A wrong order passes by luck in agreeing with all that is held back. A near relative of the true one, where that is not
+  // among those tried and no profile speaks for it, agrees as often as the closest of them that failed.
   const double p = judged > 0 ? agreeing / judged : 1;
-  fits.chance = k <= 1 ? 0 : static_cast<double>(std::max<Index>(1, survivors)) * std::pow(p, static_cast<double>(confirming));
+  fits.chance = static_cast<double>(std::max<Index>(1, survivors)) * std::pow(p, static_cast<double>(confirming));
+  const bool predicted = !fits.list.empty() && !fits.list.front().profiles.empty();
+  if (!all_trees_ && !predicted) fits.chance = std::max(fits.chance, std::pow(closest, static_cast<double>(counted)));
+  if (k <= 1) fits.chance = 0;
   if (fits.list.size() == 1 && !fits.list.front().order.has_regions()) fits.near_exact = near_exact(fits.list.front().order);
   return fits;
 }
