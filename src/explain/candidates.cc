@@ -95,9 +95,10 @@ std::vector<Candidate> candidates(const Problem<T>& problem, Format out) {
   const auto all = families(k, dtype_of<T>);
   std::vector<const Family*> common;
   for (const auto& f : all) {
-    if (!add("", f.order) || !f.common) continue;
-    common.push_back(&f);
-    if (!added) continue;
+    const bool fresh = add("", f.order);
+    if (!f.common) continue;
+    if (fresh) common.push_back(&f);
+    if (!added) continue;  // orders that are one without c may differ in how c starts them
     add("epilogue(c=first) > ", f.order);
     add("epilogue(c=seed) > ", f.order);
   }
