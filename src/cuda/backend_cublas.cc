@@ -124,11 +124,13 @@ class Buffer {
 
 // Brings the operands over, lets Self::product(call, a, b, c) multiply and brings C back.
 template <class Self>
-class OnDevice : public Backend {
+class OnDevice : public Backend, public DeviceProduct {
  public:
   explicit OnDevice(const Memory& memory) : memory_(memory) {}
   void multiply(const BackendCall<float>& call) override { run(call); }
   void multiply(const BackendCall<double>& call) override { run(call); }
+  void on_device(const BackendCall<float>& call) override { static_cast<Self*>(this)->product(call, call.a, call.b, call.c); }
+  void on_device(const BackendCall<double>& call) override { static_cast<Self*>(this)->product(call, call.a, call.b, call.c); }
 
  protected:
   const Memory& memory_;
@@ -301,6 +303,9 @@ class CublasLt final : public OnDevice<CublasLt> {
 
 }  // namespace
 
+std::unique_ptr<DeviceProduct> open_cublas_on_device(const std::string& specification) {
+  return std::make_unique<Cublas>(Settings(specification), device_space);
+}
 std::unique_ptr<Backend> open_cublas_in(const std::string& specification, const Memory& memory) {
   return std::make_unique<Cublas>(Settings(specification), memory);
 }

@@ -29,6 +29,15 @@ struct Memory {
 };
 extern const Memory device_space;
 
+// cuBLAS on operands that are in device memory already.
+class DeviceProduct {
+ public:
+  virtual ~DeviceProduct() = default;
+  virtual void on_device(const BackendCall<float>& call) = 0;
+  virtual void on_device(const BackendCall<double>& call) = 0;
+};
+std::unique_ptr<DeviceProduct> open_cublas_on_device(const std::string& specification);
+
 std::unique_ptr<Backend> open_cublas_in(const std::string& specification, const Memory& memory);
 std::unique_ptr<Backend> open_cublaslt_in(const std::string& specification, const Memory& memory);
 

@@ -36,6 +36,16 @@ SAMEBITS_DEVICE double add_rn(double a, double b) { return __dadd_rn(a, b); }
 SAMEBITS_DEVICE std::uint32_t bits_of(float x) { return __float_as_uint(x); }
 SAMEBITS_DEVICE float float_of(std::uint32_t x) { return __uint_as_float(x); }
 
+// x, computed anew wherever it is used: keeps what follows from it out of registers that would be held all the time.
+SAMEBITS_DEVICE std::int64_t fresh(std::int64_t x) {
+  asm volatile("" : "+l"(x));
+  return x;
+}
+SAMEBITS_DEVICE int fresh(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
 template <class T>
 SAMEBITS_DEVICE T load(const T* p) {
   return *p;

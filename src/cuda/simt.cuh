@@ -35,17 +35,18 @@ struct Loader {
   // `left`: positions from the start of this stage to the end of the piece.
   SAMEBITS_DEVICE void fetch(const Operand<T>& operand, T* stage, int left) {
     T* const to = stage + first_k() * (BX + Pad) + first_x();
+    const Offset stride = fresh(operand.stride), stride_k = fresh(operand.stride_k);
 #pragma unroll
     for (int i = 0; i < steps_k; ++i)
 #pragma unroll
       for (int j = 0; j < steps_x; ++j) {
         const int in = i * lanes_k < left - first_k() ? valid - j * lanes_x * V : 0;
         const int elements = in < 0 ? 0 : in < V ? in : V;
-        const T* from = source + i * lanes_k * operand.stride_k + j * lanes_x * V * operand.stride;
+        const T* from = source + i * lanes_k * stride_k + j * lanes_x * V * stride;
         copy_async<V * sizeof(T)>(to + i * lanes_k * (BX + Pad) + j * lanes_x * V, elements ? from : source,
                                   elements * static_cast<int>(sizeof(T)));
       }
-    source += BK * operand.stride_k;
+    source += BK * stride_k;
   }
 };
 
@@ -97,7 +98,7 @@ struct Simt {
   template <RunOp this_op>
   SAMEBITS_DEVICE static void steps(const T* a, const T* b, int count, T (&tile)[S::elements]) {
     if (count == S::BK) {
-      [[maybe_unused]] constexpr int unrolled = this_op == RunOp::fma ? S::BK : 4;  // mul needs registers for products: more would spill
+      [[maybe_unused]] constexpr int unrolled = this_op != RunOp::fma ? 1 : access_a == Access::vector ? S::BK : 2;  // more would spill
 #pragma unroll unrolled
       for (int k = 0; k < S::BK; ++k) step<this_op>(a + k * S::width_a, b + k * S::width_b, tile);
     } else {

@@ -34,6 +34,9 @@ inline double add_rn(double a, double b) { return a + b; }
 inline std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
 inline float float_of(std::uint32_t x) { return std::bit_cast<float>(x); }
 
+inline std::int64_t fresh(std::int64_t x) { return x; }
+inline int fresh(int x) { return x; }
+
 template <class T>
 inline T load(const T* p, Site site = Site::current()) {
   access(p, sizeof(T), site);
