@@ -12,8 +12,8 @@
 namespace [[gnu::visibility("default")]] samebits {
 
 struct Context {
-  int threads = 0;   // 0: SAMEBITS_NUM_THREADS, else 1. Never changes a bit.
-  std::string isa;   // "", or one of kernels(): "portable", "avx2", "avx512", "reference". "": SAMEBITS_ISA, else the best here.
+  int threads = 0;    // 0: SAMEBITS_NUM_THREADS, else 1. Never changes a bit.
+  std::string isa{};  // "", or one of kernels(): "portable", "avx2", "avx512", "reference". "": SAMEBITS_ISA, else the best here.
 };
 
 // A bias: empty, or n values added to each row, stride in elements (0: one value for all columns).
