@@ -15,7 +15,7 @@ struct Blocking {
   std::int64_t in_place_work;  // m*n*k up to which A and B are read in place
   std::int64_t skinny;         // m or n up to which the large operand is read in place
   std::int64_t stream_bytes;   // a B in place that is larger than this is streamed in blocks of K
-  std::int64_t stream_k;       // of this many values
+  std::int64_t stream_k;       // of this many values, where it meets at most 8 rows; 32 times as many where more
   std::int64_t thread_work;    // m*n*k that is worth one more thread
   std::string_view mul_isa;    // unfused orders run this set unless another is asked for: where 512-bit additions have half
                                // the rate of 512-bit multiply-adds, 256-bit code is faster

@@ -80,9 +80,11 @@ class KernelProduct final : public Product<T> {
     in_place_ = constant_strides(program_);
     if (in_place_) {
       strided_ = make_schedule(program_, program_.k, false);
-      stream_ = make_schedule(program_, static_cast<std::uint32_t>(blocking().stream_k), false);
+      // Fewer rows have fewer sums to load and store for each block.
+      const Index stream_k = std::min(m, n) <= 8 ? blocking().stream_k : 32 * blocking().stream_k;
+      stream_ = make_schedule(program_, static_cast<std::uint32_t>(stream_k), false);
       if (std::is_same_v<T, S> && input_.format == Format::none && out_ == Format::none && m * n <= largest_small &&
-          m * n * k <= blocking().in_place_work) {
+          m * n * k <= blocking().in_place_work && std::max(m, n) * k * Index(sizeof(S)) <= blocking().stream_bytes) {
         const Shape shape = shape_of(m, n);
         each_tile(shape, m, n, [&](const TileAt& at) {
           small_.push_back({at.i, at.j, int(at.rows), int(at.cols), shape.set->strided[at.vectors][at.rows]});
@@ -319,9 +321,13 @@ class KernelProduct final : public Product<T> {
       for (Index jc = 0; jc < n; jc += nc) {
         const Index nb = std::min(nc, n - jc);
         const auto pack_b = [&](Index from, Index count) {
-          for (Index j = 0; j < nb; j += NR)
-            pack(&call.b(from, jc + j), call.b.col_stride, std::min(NR, nb - j), call.b.row_stride, count, positions,
-                 scaled && transpose ? call.alpha : T(1), b_packed + j * count, NR);
+          // Rows of B are read a few at a time, along their whole length: one panel at a time would touch a new page for each k.
+          const Index few = call.b.col_stride == 1 ? 8 : count;
+          for (Index k0 = 0; k0 < count; k0 += few)
+            for (Index j = 0; j < nb; j += NR)
+              pack(&call.b(from + k0, jc + j), call.b.col_stride, std::min(NR, nb - j), call.b.row_stride, std::min(few, count - k0),
+                   positions != nullptr ? positions + k0 : nullptr, scaled && transpose ? call.alpha : T(1),
+                   b_packed + j * count + (positions != nullptr ? 0 : k0 * NR), NR);
         };
         if (!by_block) pack_b(0, k);
         for (std::size_t b = 0; b < schedule.blocks.size(); ++b) {
@@ -363,7 +369,8 @@ class KernelProduct final : public Product<T> {
     return r;
   }
 
-  Shape shape_of(Index m, Index n) const {
+  // `at_most`: rows of A that may be read side by side.
+  Shape shape_of(Index m, Index n, int at_most = KernelSet<S>::max_rows) const {
     const bool narrow = set_->narrow != nullptr && n <= set_->narrow->width;
     Shape s{narrow ? set_->narrow : set_, 1, 1, 1};
     const Index W = s.set->width;
@@ -374,7 +381,7 @@ class KernelProduct final : public Product<T> {
         s.vectors = wide;
         break;
       }
-    const int rows = most_rows(*s.set, s.vectors);
+    const int rows = std::min(most_rows(*s.set, s.vectors), at_most);
     if (m > rows) s.row_tiles = ceil_div(ceil_div(m, 2), rows / 2);
     s.col_tiles = ceil_div(n, s.vectors * W) + 2;  // a remainder may take three
     return s;
@@ -414,7 +421,9 @@ class KernelProduct final : public Product<T> {
   void strided(const Call<T>& call, bool copy_b) const {
     if constexpr (std::is_same_v<T, S>) {
       const Index m = call.c.rows, n = call.c.cols, k = call.a.cols;
-      const Shape shape = shape_of(m, n);
+      // Rows that a multiple of the page apart share the sets of the first-level cache, of 8 ways or more.
+      const bool collide = m > n && k * Index(sizeof(S)) > 4096 && call.a.row_stride * Index(sizeof(S)) % 4096 == 0;
+      const Shape shape = shape_of(m, n, collide ? 6 : KernelSet<S>::max_rows);
       const Index width = shape.vectors * shape.set->width;
       const bool stream = !copy_b && n > width && double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
       const Schedule& schedule = stream ? stream_ : strided_;

@@ -137,7 +137,7 @@ void tile(const TileCall<typename V::T>& t) {
           unroll<MR>([&](auto i) __attribute__((always_inline)) { acc[i * NV + v] = multiply_add(acc[i * NV + v], ai[i], bv); });
         });
       }
-      if constexpr (strided && NV >= 4) unroll<NV * W * int(sizeof(T)) / 64>([&](auto l) { V::prefetch(b + NV * W + l * (64 / int(sizeof(T)))); });
+      if constexpr (strided && NV >= 4) unroll<NV * W * int(sizeof(T)) / 64>([&](auto l) { V::prefetch(b + 2 * NV * W + l * (64 / int(sizeof(T)))); });
       a.advance();
       b += b_step;
     };
@@ -188,7 +188,8 @@ void transpose_panel(const typename V::T* x, Index lane, int lanes, Index k_coun
         unroll<W>([&](auto i) __attribute__((always_inline)) { r[i] = i < have ? V::loadu(rows + i * lane + k) : V::zero(); });
       }
       V::transpose(r);
-      if (want == W) {
+      // In natural order a store may run into the next position, which is written after it.
+      if (want == W || (positions == nullptr && k + W < k_count && l0 == 0)) {
         unroll<W>([&](auto i) __attribute__((always_inline)) { V::storeu(at(k + i) + l0, r[i]); });
       } else {
         unroll<W>([&](auto i) __attribute__((always_inline)) { V::store_first(at(k + i) + l0, r[i], want); });

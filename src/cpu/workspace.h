@@ -2,6 +2,10 @@
 // Scratch memory of a thread: grows to the largest request and is kept until the thread ends.
 #pragma once
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <cstddef>
 #include <cstdlib>
 
@@ -33,10 +37,14 @@ class Workspace {
   void grow(std::size_t bytes) {
     std::free(data_);
     size_ = 0;
-    constexpr std::size_t page = 4096;
+    constexpr std::size_t small_page = 4096, huge_page = std::size_t{2} << 20;
+    const std::size_t page = bytes < huge_page / 2 ? small_page : huge_page;
     bytes = (bytes + page - 1) / page * page;
     data_ = static_cast<std::byte*>(std::aligned_alloc(page, bytes));
     if (data_ == nullptr) throw Error(Code::out_of_memory, "no memory for packed operands");
+#ifdef MADV_HUGEPAGE
+    if (page == huge_page) madvise(data_, bytes, MADV_HUGEPAGE);  // panels are walked in many places at once
+#endif
     size_ = bytes;
   }
 
