@@ -108,11 +108,11 @@ struct Report {
 };
 
 struct Options {
-  int threads = 1;                                       // for replaying; changes no result
-  std::function<void(const std::string&)> progress;      // told what is going on; may be empty
+  int threads = 1;                                         // for replaying; changes no result
+  std::function<void(const std::string&)> progress{};      // told what is going on; may be empty
   // The element to trace: matrix of the batch, row, column; row -1: the first that differs, else (0, 0). Not given: the first
   // that differs, if one does.
-  std::optional<std::array<Index, 3>> element;
+  std::optional<std::array<Index, 3>> element{};
 };
 
 // Throws Error(invalid_argument) where sizes disagree.

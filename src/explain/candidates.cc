@@ -49,11 +49,20 @@ Tree with_plain_starts(Tree tree) {
   return tree;
 }
 
-std::string key(const Tree& tree, const Order& order, bool added) {
+// Products of rounded inputs (11 significant bits at most) are exact in float: fused or not is the same.
+Tree with_exact_products(Tree tree) {
+  for (Node& node : tree.nodes)
+    for (Item& item : node.items)
+      if (!item.is_node() && item.op == Op::fma) item.op = Op::mul;
+  return tree;
+}
+
+std::string key(Tree tree, const Order& order, bool added) {
   const auto input = order.input();
   auto epilogue = order.epilogue();
   // With one piece, bias + piece and piece + bias are the same sum.
   if (!added || (epilogue.c == Epilogue::C::first && !has_pieces(tree))) epilogue = {};
+  if (input.format != Format::none) tree = with_exact_products(std::move(tree));
   const bool seeded = epilogue.c == Epilogue::C::seed;
   const auto hash = seeded ? tree.hash() : with_plain_starts(tree).hash();
   return fmt::format("{:016x}{:016x} {}.{} {}.{}.{} {}", hash.hi, hash.lo, static_cast<int>(input.format),

@@ -14,8 +14,9 @@ struct Candidate {
   std::string key;
 };
 
-// Equal for two plain orders exactly when they give the same bits for every input at this k. `added`: there is a c; without
-// one the epilogue does not matter.
+// Equal for two plain orders exactly when they give the same bits for every input at this k, but for the products of rounded
+// inputs that leave the range of normal numbers: all others are exact, fused or not. `added`: there is a c; without one the
+// epilogue does not matter.
 std::string equivalence_key(const Order& plain, Index k, bool added);
 
 // Commonest first, no two with one key. `out`: the format in which the result was stored. Orders with rounded inputs are there

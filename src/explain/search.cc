@@ -236,24 +236,22 @@ Fits Search<T>::whole(const std::vector<T>& values, const std::string& profile, 
 
   const auto most_full_replays = static_cast<std::size_t>(std::clamp<Index>(100'000'000 / std::max<Index>(1, problem_.elements() * k), 64, 8192));
   std::vector<std::size_t> alive;
-  if (profile.empty()) {
-    fits.tried += std::ssize(candidates_);
-    for (std::size_t c = 0; c < candidates_.size(); ++c) {
-      if (grid_values_[c].empty()) continue;
-      const auto [same, looked] = grid_agreement([&](Index g) { return &grid_values_[c][g]; });
-      if (same == looked) {
-        alive.push_back(c);
-      } else {
-        const double share = static_cast<double>(same) / static_cast<double>(looked);
-        agreeing += share;
-        judged += 1;
-        closest = std::max(closest, share);
-      }
+  if (profile.empty()) fits.tried += std::ssize(candidates_);
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    if (grid_values_[c].empty()) continue;
+    const auto [same, looked] = grid_agreement([&](Index g) { return &grid_values_[c][g]; });
+    if (same == looked) {
+      if (profile.empty()) alive.push_back(c);
+      continue;
     }
-    if (options_.progress && !alive.empty()) options_.progress(fmt::format("replaying {} orders in full", alive.size()));
-    for (std::size_t i = 0; i < std::min(alive.size(), most_full_replays); ++i)
-      full(candidates_[alive[i]].order, candidates_[alive[i]].key, {});
+    const double share = static_cast<double>(same) / static_cast<double>(looked);
+    agreeing += share;
+    judged += 1;
+    closest = std::max(closest, share);
   }
+  if (options_.progress && !alive.empty()) options_.progress(fmt::format("replaying {} orders in full", alive.size()));
+  for (std::size_t i = 0; i < std::min(alive.size(), most_full_replays); ++i)
+    full(candidates_[alive[i]].order, candidates_[alive[i]].key, {});
   const Index unchecked = std::max<Index>(0, std::ssize(alive) - static_cast<Index>(most_full_replays));
 
   std::map<std::string, std::string> keys;  // of plain orders, by text
@@ -364,6 +362,11 @@ std::string Search<T>::probe(const Order& x, const Order& y) const {
       if (auto text = differ(fmt::format("a row of A with 1+{}*2^-{} at k=0, 0 elsewhere, times ones", odd, bits)); !text.empty())
         return text;
     }
+  }
+  for (int power : {-20, 17}) {  // FP16 has fewer exponents than the others
+    std::fill(a.begin(), a.end(), T(0));
+    a[0] = std::ldexp(T(1) + std::ldexp(T(1), -9), power);
+    if (auto text = differ(fmt::format("a row of A with (1+2^-9)*2^{} at k=0, 0 elsewhere, times ones", power)); !text.empty()) return text;
   }
   std::normal_distribution<double> normal;
   for (int round = 0; round < 100; ++round) {
