@@ -427,10 +427,10 @@ Profile openblas() {
   return {"openblas",
           "OpenBLAS 0.3.21 to 0.3.30 on x86-64, DYNAMIC_ARCH, C without a start value (beta = 0)",
           {"recorded through NumPy (0.3.27, Haswell and SkylakeX cores, 1 and 2 threads): every element",
-           "0.3.27 run on Haswell, Zen and SkylakeX cores: gemm in all four layouts, gemv and dot, f32 and f64, 1 to 3 "
+           "0.3.27 run on Haswell, Zen and SkylakeX cores: gemm in four layouts, gemv, dot, float32 and float64, 1 to 3 "
            "threads, 3986 products "
            "a core, every element",
-           "0.3.21 run on Haswell, Zen and Cooperlake cores: the same products",
+           "0.3.21 run on Haswell, Zen and Cooperlake cores: 3966 products a core, every element",
            "sapphirerapids and 0.3.28 to 0.3.30: source reading only; gemv whose K is divided among threads: no rule"},
           {{"core",
             {"haswell", "skylakex", "cooperlake"},
