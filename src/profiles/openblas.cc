@@ -26,7 +26,6 @@ Blocking blocking(DType type, const std::string& core) {
 }
 
 constexpr Index divide_rate = 2;
-constexpr Index switch_ratio = 8;             // least rows and columns of a thread's part
 constexpr Index thread_products = 65536 * 4;  // SMP_THRESHOLD_MIN * GEMM_MULTITHREAD_THRESHOLD
 
 // --- Position maps: which elements of C run another order than the chain. In the library's terms: rows i are our columns,
