@@ -98,7 +98,9 @@ struct Simt {
   template <RunOp this_op>
   SAMEBITS_DEVICE static void steps(const T* a, const T* b, int count, T (&tile)[S::elements]) {
     if (count == S::BK) {
-      [[maybe_unused]] constexpr int unrolled = this_op != RunOp::fma ? 1 : access_a == Access::vector ? S::BK : 2;  // more would spill
+      // More would spill where a thread owns many elements.
+      [[maybe_unused]] constexpr bool all = S::elements <= 16 || (this_op == RunOp::fma && access_a == Access::vector);
+      [[maybe_unused]] constexpr int unrolled = all ? S::BK : this_op == RunOp::fma ? 2 : 1;
 #pragma unroll unrolled
       for (int k = 0; k < S::BK; ++k) step<this_op>(a + k * S::width_a, b + k * S::width_b, tile);
     } else {

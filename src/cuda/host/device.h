@@ -59,7 +59,13 @@ inline void copy_wait() {
 
 template <class T>
 T shuffle_xor(T value, int mask, Site site = Site::current());
-void load_matrices(std::uint32_t (&r)[4], const void* row, Site site = Site::current());
+void exchange_rows(std::uint32_t* r, const std::uint32_t* row, const Site& site);
+inline void load_matrices(std::uint32_t (&r)[4], const void* row, Site site = Site::current()) {
+  access(row, 16, site);
+  std::uint32_t values[4];  // read here, where ThreadSanitizer sees it
+  for (int i = 0; i < 4; ++i) values[i] = static_cast<const std::uint32_t*>(row)[i];
+  exchange_rows(r, values, site);
+}
 void mma_tf32_k8(float* d, const std::uint32_t* a, const std::uint32_t* b, Site site = Site::current());
 void mma_tf32_k4(float* d, const std::uint32_t* a, const std::uint32_t* b, Site site = Site::current());
 void mma_f64(double* d, double a, double b, Site site = Site::current());

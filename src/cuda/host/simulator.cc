@@ -62,6 +62,7 @@ struct Machine {
   int at_barrier = 0;
   Site barrier_site;
   std::deque<char> generations;  // one object for each barrier passed: a single one would order too much
+  char block_begins = 0, block_ended = 0;  // what threads synchronise on, with the scheduler only
   std::string failure;
   std::map<std::string, SharedAccess> counted;
 };
@@ -130,9 +131,9 @@ void land(const Copy& copy) {
 }
 
 void run_thread() {
-  acquire(machine);
+  acquire(&machine->block_begins);
   machine->entry(machine->arguments);
-  release(machine);
+  release(&machine->block_ended);
 }
 
 void check_guards() {
@@ -149,7 +150,7 @@ void run_block() {
   std::memset(machine->shared, 0xff, machine->shared_bytes);  // all NaN
   forbid(machine->shared - guard_bytes, guard_bytes);
   forbid(machine->shared + machine->shared_bytes, guard_bytes);
-  release(machine);
+  release(&machine->block_begins);
   machine->generations.assign(1, 0);
   machine->at_barrier = 0;
   for (auto& warp : machine->warps) warp.arrived = 0;
@@ -182,7 +183,7 @@ void run_block() {
     throw Error(Code::internal, fmt::format("deadlock: {}, {} of {} have ended", text, n - unfinished, n));
   }
   if (machine->options.count_banks) count_banks();
-  acquire(machine);
+  acquire(&machine->block_ended);
   allow(machine->shared - guard_bytes, machine->shared_bytes + 2 * guard_bytes);
   check_guards();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warp instructions with fragments; layouts as in the PTX manual, arithmetic by the reference.
+// Warp instructions with fragments; layouts as in the PTX manual, arithmetic by the reference. Compiled without sanitizers:
+// the operands that lanes exchange stand for registers.
 #include <cmath>
 
 #include "cuda/host/device.h"
@@ -68,12 +69,11 @@ void mma_f64(double* d, double a, double b, Site site) {
       site);
 }
 
-void load_matrices(std::uint32_t (&r)[4], const void* row, Site site) {
-  access(row, 16, site);
+void exchange_rows(std::uint32_t* r, const std::uint32_t* row, const Site& site) {
   struct Lane {
     std::uint32_t* r;
     const std::uint32_t* row;
-  } lane{r, static_cast<const std::uint32_t*>(row)};
+  } lane{r, row};
   warp_collective(
       &lane,
       [](void* const* lanes) {
