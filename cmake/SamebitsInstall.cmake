@@ -10,7 +10,7 @@ configure_package_config_file(cmake/samebits-config.cmake.in ${PROJECT_BINARY_DI
 # Before 1.0 a minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/samebits-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/samebits-config.cmake ${PROJECT_BINARY_DIR}/samebits-config-version.cmake
-  DESTINATION ${package_dir})
+  cmake/SamebitsTesting.cmake DESTINATION ${package_dir})
 
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/samebits.pc.in ${PROJECT_BINARY_DIR}/samebits.pc @ONLY)

@@ -22,7 +22,8 @@ struct CheckOptions {
   std::vector<int> threads{1, 2, 3};                  // counts to compare; the first is used elsewhere
   std::string other;           // a second backend whose bits must be the same, for the clause "same-as"; empty: not applicable
   bool quick = false;          // few and small shapes: for programs, where each call costs a process
-  std::vector<std::string> only;  // clauses to run; empty: all
+  std::vector<std::string> only;    // clauses to run; empty: all
+  std::vector<std::string> except;  // clauses that are not promised
   std::uint64_t seed = 1;
   std::function<void(const std::string& clause)> progress;
 };

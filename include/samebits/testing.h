@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The determinism suite as GoogleTests of your own gemm, one a clause:
-//
-//   #include <samebits/testing.h>
-//   int main(int argc, char** argv) {
-//     testing::InitGoogleTest(&argc, argv);
-//     samebits::testing::add_suite("MyGemm", [] {
-//       return samebits::make_backend("my_gemm", [](const samebits::BackendCall<float>& x) { my_gemm(x.m, x.n, ...); });
-//     });
-//     return RUN_ALL_TESTS();
-//   }
+// The determinism suite as GoogleTests of your own gemm, one a clause. In CMake, after find_package(samebits):
+//   samebits_add_determinism_suite(my_gemm_suite SOURCES my_gemm_suite.cc LIBRARIES my_library)
+// The source is examples/my_gemm_suite.cc with another call.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,14 +31,16 @@ class ClauseTest : public ::testing::Test {
   CheckOptions options_;
 };
 
-// Registers a test for each clause, or each of options.only. Call it before RUN_ALL_TESTS.
+// Registers a test for each clause that the options ask for. Call it before RUN_ALL_TESTS.
 inline void add_suite(const std::string& name, std::function<std::unique_ptr<Backend>()> make, const CheckOptions& options = {}) {
   for (const auto& clause : clauses()) {
     bool wanted = options.only.empty();
     for (const auto& id : options.only) wanted |= id == clause.id;
+    for (const auto& id : options.except) wanted &= id != clause.id;
     if (!wanted) continue;
     auto mine = options;
     mine.only = {clause.id};
+    mine.except.clear();
     ::testing::RegisterTest(name.c_str(), clause.id.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                             [make, mine]() -> ::testing::Test* { return new ClauseTest(make, mine); });
   }

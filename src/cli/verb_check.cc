@@ -62,6 +62,7 @@ const Verb check_verb{"check", "test the promises of a backend about its bits: t
                         auto o = std::make_shared<Options>();
                         app.add_option("backend", o->backend, "see `samebits backends`");
                         app.add_option("--clause", o->check.only, "run only this clause (may be given more than once)");
+                        app.add_option("--except", o->check.except, "leave this clause out (may be given more than once)");
                         app.add_flag("--list", o->list, "list the clauses");
                         app.add_option("--dtype", o->dtypes, "f32, f64 (default: both)")->check(CLI::IsMember({"f32", "f64"}));
                         app.add_option("--threads", o->check.threads, "thread counts to compare")->delimiter(',')->capture_default_str();

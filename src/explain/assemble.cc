@@ -53,6 +53,24 @@ std::vector<NodePair> pairs(const Structure& s, bool (*wanted)(const Structure&,
   return out;
 }
 
+// A sum of two looks the same under both masks: it is as wide as its parent.
+std::vector<char> wide_nodes(const Structure& s, const Answers& answers) {
+  const auto least = smallest_leaves(s);
+  const auto order = post_order(s);
+  std::vector<char> wide(s.nodes.size(), 0);
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    const auto& n = s.nodes[*it];
+    if (n.is_leaf()) continue;
+    if (n.size > 2) {
+      const auto small = answers.small_levels.find(make_pair_of(least[n.children[0]], least[n.children[1]]));
+      wide[*it] = small != answers.small_levels.end() && small->second != n.size;
+    }
+    for (const auto c : n.children)
+      if (s.nodes[c].size == 2) wide[c] = wide[*it];
+  }
+  return wide;
+}
+
 class Emitter {
  public:
   Emitter(const std::vector<Accumulator>& accumulators, unsigned block, unsigned fraction, bool negative)
@@ -136,32 +154,25 @@ std::vector<NodePair> width_pairs(const Structure& s) {
   return pairs(s, [](const Structure&, const Structure::Node& n) { return n.size > 2; });
 }
 
+std::vector<NodePair> product_pairs(const Structure& s, const Answers& answers) {
+  const auto wide = wide_nodes(s, answers);
+  auto list = join_pairs(s);
+  std::erase_if(list, [&](const NodePair& p) { return wide[p.node] == 0; });
+  return list;
+}
+
 Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction, bool products_exact, bool negative_start) {
   Assembly out;
   const auto least = smallest_leaves(s);
   const auto order = post_order(s);
 
-  // Wide nodes. A sum of two looks the same in both masks: it is as wide as its parent.
-  std::vector<char> wide(s.nodes.size(), 0);
-  bool any_wide = false;
-  for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    const auto& n = s.nodes[*it];
-    if (n.is_leaf()) continue;
-    if (n.size > 2) {
-      const auto pair = make_pair_of(least[n.children[0]], least[n.children[1]]);
-      const auto small = answers.small_levels.find(pair);
-      wide[*it] = small != answers.small_levels.end() && small->second != n.size;
-    }
-    any_wide |= wide[*it] != 0;
-    for (const auto c : n.children)
-      if (s.nodes[c].size == 2) wide[c] = wide[*it];
-  }
-  std::vector<char> rounded_product;
-  for (const auto& [pair, rounded] : answers.products) {
-    if (rounded == 0) continue;
-    const auto leaf = second_of(pair);
-    if (rounded_product.size() <= leaf) rounded_product.resize(leaf + 1, 0);
-    rounded_product[leaf] = 1;
+  const auto wide = wide_nodes(s, answers);
+  std::vector<char> rounded_product(s.nodes[s.root].size, 0);
+  for (const auto& [node, pair] : product_pairs(s, answers)) {
+    const auto it = answers.products.find(pair);
+    if (it == answers.products.end()) continue;
+    for (const auto c : s.nodes[node].children)
+      if (s.nodes[c].is_leaf()) rounded_product[s.nodes[c].leaf] = (it->second & (s.nodes[c].leaf == first_of(pair) ? 1 : 2)) != 0;
   }
 
   unsigned block = 0;
@@ -175,13 +186,6 @@ Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction,
     }
     block = std::max(block, leaves);
   }
-  if (block > 0)  // a lone short block is filled up: take the hardware's sizes
-    for (unsigned size : {4u, 8u, 16u, 32u})
-      if (s.nodes[s.root].size <= size && block == s.nodes[s.root].size) {
-        block = size;
-        break;
-      }
-  out.block = block;
 
   bool any_fused = products_exact;
   for (const auto& [pair, join] : answers.joins) any_fused |= join != 0;
@@ -195,7 +199,7 @@ Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction,
   const auto leaf_part = [&](std::uint32_t node, bool is_wide) {
     const auto k = s.nodes[node].leaf;
     Part part{false, k, any_fused ? Op::fma : Op::mul, 0};
-    if (is_wide) part.op = k < rounded_product.size() && rounded_product[k] ? Op::mul_f32 : Op::fma;
+    if (is_wide) part.op = rounded_product[k] ? Op::mul_f32 : Op::fma;
     return part;
   };
   // The accumulator of `node`, ready to be continued at this width.
@@ -218,7 +222,7 @@ Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction,
     std::uint32_t x = n.children[0], y = n.children[1];
     if (least[x] > least[y]) std::swap(x, y);
     const bool x_leaf = s.nodes[x].is_leaf(), y_leaf = s.nodes[y].is_leaf();
-    if (block > 0 && (n.children.size() > 2 || (x_leaf != y_leaf))) {  // a fused block, perhaps of one product
+    if (block > 0 && (n.children.size() > 2 || x_leaf || y_leaf)) {  // a fused block, perhaps of one product
       std::uint32_t sum = Item::no_node;
       std::vector<std::uint32_t> leaves;
       for (const auto c : n.children) s.nodes[c].is_leaf() ? leaves.push_back(s.nodes[c].leaf) : void(sum = c);
@@ -260,6 +264,11 @@ Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction,
   Tree tree;
   tree.k = s.nodes[s.root].size;
   const auto root = s.nodes[s.root].is_leaf() ? finished(s.root) : of[s.root];
+  // Where no sum has two blocks, the blocks may be short ones that are filled up: take the hardware's next size.
+  if (block > 0 && std::all_of(accumulators.begin(), accumulators.end(), [](const Accumulator& a) { return a.blocks <= 1; }))
+    for (unsigned size : {32u, 16u, 8u, 4u})
+      if (block <= size && size < 2 * std::max(block, 4u)) block = size;
+  out.block = block;
   const Emitter emitter(accumulators, block, fraction, negative_start);
   if (block > 0) {
     for (const auto& a : accumulators)

@@ -16,7 +16,8 @@ struct Answers {
   Levels levels;                             // L(i, j)
   std::unordered_map<Pair, int> joins;       // +1: the larger leaf is joined by fma, -1: the smaller one, 0: neither
   Levels small_levels;                       // L(i, j) as a smaller mask shows it: differs where the sum is wider
-  std::unordered_map<Pair, int> products;    // (i, j): 1 when the product of j is rounded to float though its sum is double
+  // In sums wider than float: +1 when the product of the smaller leaf is rounded to float all the same, +2 that of the larger.
+  std::unordered_map<Pair, int> products;
 };
 
 // A pair of leaves below different children of a node, where an answer tells about this node.
@@ -28,6 +29,9 @@ struct NodePair {
 std::vector<NodePair> join_pairs(const Structure& s);
 // All nodes of three leaves and more.
 std::vector<NodePair> width_pairs(const Structure& s);
+
+// Of these, the nodes with a leaf as a child that answers.small_levels show to be wide.
+std::vector<NodePair> product_pairs(const Structure& s, const Answers& answers);
 
 struct Assembly {
   std::optional<Tree> tree;

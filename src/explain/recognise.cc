@@ -89,8 +89,9 @@ struct Piece {
   Span span;
 };
 
-// The root as consecutive pieces of k, the first as short as can be; one piece when it has no such form.
-std::vector<Piece> pieces_of(const Tree& t) {
+// The ways to read the root as consecutive pieces of k added from left to right; what stands first may itself be such a sum,
+// so there can be several. The shortest first piece comes first. Empty: no such form.
+std::vector<std::vector<Piece>> pieces_of(const Tree& t) {
   const auto items = flat_items(t, t.nodes[t.root]);
   std::vector<Span> spans;
   for (const auto& item : items) spans.push_back(span_of(t, item));
@@ -98,17 +99,18 @@ std::vector<Piece> pieces_of(const Tree& t) {
   while (tail > 1 && items[tail - 1].is_node() && spans[tail - 1].consecutive() &&
          (tail == items.size() || spans[tail - 1].most + 1 == spans[tail].least))
     --tail;
-  std::vector<Piece> pieces(1);
+  std::vector<std::vector<Piece>> ways;
+  Piece head;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    auto& head = pieces.front();
     if (i >= tail && head.span.consecutive() && head.span.least == 0 && head.span.most + 1 == spans[i].least) {
+      std::vector<Piece> pieces{head};
       for (std::size_t j = i; j < items.size(); ++j) pieces.push_back({{items[j]}, spans[j]});
-      break;
+      ways.push_back(std::move(pieces));
     }
     head.items.push_back(items[i]);
     head.span.add(spans[i]);
   }
-  return pieces;
+  return ways;
 }
 
 bool lone_product(const Tree& t, const Item& item) {
@@ -169,14 +171,14 @@ class Recogniser {
   std::vector<std::string> rules(int depth) {
     for (const auto& leaf : leaves()) {
       offer(leaf);
-      if (!found_.empty()) break;  // a chain is a chain
+      if (!found_.empty()) return found_;  // a chain is a chain
       for (std::size_t seed = 1; seed < std::min<std::size_t>(k_, 4); ++seed) offer(seeded(leaf, seed));
       if (k_ > 1) offer("reverse > " + leaf);
     }
     if (found_.empty()) pairwise();
     const bool halves = !found_.empty() && found_.front().rfind("pairwise", 0) == 0;
     if ((found_.empty() || halves) && depth > 0) cuts(depth);
-    if (std::all_of(found_.begin(), found_.end(), lists_sizes)) lanes();
+    lanes();
     std::stable_sort(found_.begin(), found_.end(), [](const auto& x, const auto& y) { return length(x) < length(y); });
     if (found_.size() > max_candidates) found_.resize(max_candidates);
     return found_;
@@ -189,13 +191,6 @@ class Recogniser {
     if (text.find("=half)") != std::string::npos || text.find("=half,") != std::string::npos) n -= 4;
     if (text.find("tail=lanes") != std::string::npos) n -= 3;
     return n;
-  }
-
-  // "chunks(96, 1, 1)": a list rather than a rule.
-  static bool lists_sizes(const std::string& text) {
-    const auto end = text.find_first_not_of("0123456789", 7);
-    return text.rfind("chunks(", 0) == 0 && end != std::string::npos && text[end] == ',' &&
-           text.find_first_of("0123456789", end) == text.find_first_not_of(" ,", end);
   }
 
   bool offer(const std::string& text) {
@@ -224,7 +219,6 @@ class Recogniser {
   }
 
   void pairwise() {
-    const auto pieces = pieces_of(tree_);
     std::set<std::size_t> bases{1, 2, 4, 8, 16, 32, 64, 128, 256, shape_.first_chain, 2 * shape_.first_chain};
     for (const auto base : bases)
       if (base > 0 && base < k_)
@@ -234,31 +228,35 @@ class Recogniser {
 
   // chunks(...) and split(...) before what their pieces are.
   void cuts(int depth) {
-    const auto pieces = pieces_of(tree_);
-    std::set<std::string> outer;
-    std::vector<std::string> inner;
-    if (pieces.size() > 1) {
-      std::vector<std::size_t> sizes;
-      for (const auto& p : pieces) sizes.push_back(p.span.count);
-      for (auto& text : cut_texts(sizes)) outer.insert(std::move(text));
-      const auto largest = static_cast<std::size_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
-      for (const auto which : {std::size_t{0}, largest}) {
-        const auto part = part_tree(pieces[which]);
-        for (auto& text : Recogniser(part).rules(depth - 1))
-          if (std::find(inner.begin(), inner.end(), text) == inner.end()) inner.push_back(std::move(text));
-      }
-    } else {
-      // Pieces that are not added from left to right: equal chains folded by halves, pairs, ...
-      inner = leaves();
-      const std::size_t n = shape_.chains;
-      if (n < 2 || n > 4096) return;
-      for (const char* fold : {"halves", "pairs", "hadd"}) {
-        if (shape_.first_chain > 0) outer.insert(fmt::format("chunks({}, fold={})", shape_.first_chain, fold));
-        outer.insert(fmt::format("split({}, fold={})", n, fold));
-      }
+    auto ways = pieces_of(tree_);
+    // A rule makes pieces of about one size: look at the first reading, and at those whose first piece is like the next.
+    std::vector<std::vector<Piece>> likely;
+    for (std::size_t i = 0; i < ways.size() && likely.size() < 6; ++i) {
+      const auto x = ways[i][0].span.count, y = ways[i][1].span.count;
+      if (i == 0 || (x < 2 * y + 2 && y < 2 * x + 2)) likely.push_back(std::move(ways[i]));
     }
-    for (const auto& out : outer)
-      for (const auto& in : inner) offer(out + " > " + in);
+    for (const bool lists : {false, true})
+      for (const auto& pieces : likely) {
+        if (lists && !found_.empty()) return;
+        std::vector<std::size_t> sizes;
+        for (const auto& p : pieces) sizes.push_back(p.span.count);
+        const auto outer = lists ? std::vector<std::string>{fmt::format("chunks({})", fmt::join(sizes, ", "))} : cut_texts(sizes);
+        if (outer.empty() || (lists && sizes.size() > 64)) continue;
+        const auto largest = static_cast<std::size_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
+        for (const auto which : std::set<std::size_t>{0, largest}) {
+          const auto part = part_tree(pieces[which]);
+          for (const auto& in : Recogniser(part).rules(depth - 1))
+            for (const auto& out : outer) offer(out + " > " + in);
+        }
+      }
+    // Pieces that are not added from left to right: equal chains folded by halves, pairs, ...
+    const std::size_t n = shape_.chains;
+    if (!found_.empty() || n < 2 || n > 4096) return;
+    for (const auto& leaf : leaves())
+      for (const char* fold : {"halves", "pairs", "hadd"}) {
+        if (shape_.first_chain > 0) offer(fmt::format("chunks({}, fold={}) > {}", shape_.first_chain, fold, leaf));
+        offer(fmt::format("split({}, fold={}) > {}", n, fold, leaf));
+      }
   }
 
   Tree part_tree(const Piece& piece) const {
@@ -284,19 +282,51 @@ class Recogniser {
       texts.push_back(fmt::format("chunks({}, short=second)", q));
     }
     if (sizes.size() > 2 && sizes[1] > first) texts.push_back(fmt::format("chunks({}, short=first)", sizes[1]));
-    texts.push_back(fmt::format("split({})", sizes.size()));
+    // Equal pieces of a usual block length are blocks, others are shares.
+    const bool blocks_of_8 = first % 8 == 0 && first >= 32 && sizes.back() <= first;
+    if (!blocks_of_8) texts.push_back(fmt::format("split({})", sizes.size()));
     if (sizes.size() > 2) texts.push_back(fmt::format("split({}, floor)", sizes.size() - 1));
-    texts.push_back(fmt::format("split({}, floor)", sizes.size()));
+    if (!blocks_of_8) texts.push_back(fmt::format("split({}, floor)", sizes.size()));
     // The sizes alone decide; the pieces' insides come later.
     std::vector<std::string> out;
     for (const auto& text : texts) {
       const auto t = expand(text + " > fma", k_);
       if (!t) continue;
-      const auto p = pieces_of(*t);
-      if (p.size() == sizes.size() && std::equal(p.begin(), p.end(), sizes.begin(), [](const Piece& x, std::size_t n) { return x.span.count == n; }))
-        out.push_back(text);
+      for (const auto& p : pieces_of(*t))
+        if (p.size() == sizes.size() && std::equal(p.begin(), p.end(), sizes.begin(), [](const Piece& x, std::size_t n) { return x.span.count == n; })) {
+          out.push_back(text);
+          break;
+        }
     }
-    if (out.empty() && sizes.size() <= 64) out.push_back(fmt::format("chunks({})", fmt::join(sizes, ", ")));
+    return out;
+  }
+
+  // Number and width of lanes as the longest chain shows them; {0, 0} when no chain is long enough.
+  std::pair<std::size_t, std::size_t> lane_pattern() const {
+    const Item* longest = nullptr;
+    for (const auto& node : tree_.nodes)
+      for (const auto& item : node.items)
+        if (!item.is_node() && (longest == nullptr || item.count > longest->count)) longest = &item;
+    if (longest == nullptr || longest->count < 2) return {0, 0};
+    const auto* ks = tree_.ks.data() + longest->begin;
+    std::size_t width = 1;
+    while (width < longest->count && ks[width] == ks[width - 1] + 1) ++width;
+    if (width == longest->count) return {0, 0};
+    return {(ks[width] - ks[0]) / width, width};
+  }
+
+  // The fold of one chain a lane, written out, where no word names it.
+  std::string fold_tree(const Node& node, std::size_t lanes, std::size_t width) const {
+    std::string out;
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const auto& item = node.items[i];
+      if (!item.is_node() && i > 0) return "";
+      const auto inner = item.is_node() ? fold_tree(tree_.nodes[item.node], lanes, width)
+                                        : std::to_string(tree_.ks[item.begin] / width % lanes);
+      if (inner.empty()) return "";
+      const bool sum = inner.find('+') != std::string::npos;
+      out += i == 0 ? inner : sum ? " + (" + inner + ")" : " + " + inner;
+    }
     return out;
   }
 
@@ -307,23 +337,38 @@ class Recogniser {
     std::vector<std::string> ends{""};
     if (shape_.any_fma && (shape_.any_mul || shape_.lone > 0)) ends = {"", ", tailop=mul", ", tailop=fma"};
     if (shape_.any_mul_f32 && !shape_.all_wide) ends = {", tailop=f64mul"};
-    for (const std::size_t v : std::set<std::size_t>{n, n - 1, n + 1, n - 2, n - shape_.lone})
-      if (v >= 2 && v <= n + 1)
-        for (const std::size_t w : {1, 2, 4, 8, 16})
-          for (const std::size_t times : {1, 2, 4, 8, 16})
-            for (const auto& fold : v == 2 ? std::set<std::string>{"left"} : folds)
-              for (const char* tail : {"lanes", "chain", "sum", "lane0", "first"})
-                for (const auto& end : ends)
-                  for (const auto& leaf : leaves()) {
-                    if (v * w > k_ + v || found_.size() > 60) continue;
-                    const auto step = times == 1 ? "" : fmt::format(", step={}", v * w * times);
-                    if (times > 1 && (v * w * times > k_ || std::string_view(tail) == "lanes")) continue;
-                    offer(fmt::format("lanes({}{}{}, fold={}, tail={}{}) > {}", v, w == 1 ? "" : fmt::format(", width={}", w), step, fold,
-                                      tail, end, leaf));
-                  }
+    const auto [lanes_seen, width_seen] = lane_pattern();
+    const auto numbers = lanes_seen >= 2 ? std::set<std::size_t>{lanes_seen} : std::set<std::size_t>{n, n - 1, n + 1, n - 2, n - shape_.lone};
+    const auto widths = lanes_seen >= 2 ? std::set<std::size_t>{width_seen} : std::set<std::size_t>{1, 2};
+    for (const std::size_t v : numbers) {
+      if (v < 2 || v > k_) continue;
+      auto v_folds = v == 2 ? std::set<std::string>{"left"} : folds;
+      for (const auto w : widths) {
+        // The fold stands alone, before a tail, or is a float sum that a wider one goes on from.
+        Node fold_node = tree_.nodes[tree_.root];
+        std::vector<Node> candidates{fold_node};
+        if (fold_node.items.size() > 1) {
+          fold_node.items.pop_back();
+          candidates.push_back(fold_node);
+        }
+        if (!fold_node.items.empty() && fold_node.items[0].is_node()) candidates.push_back(tree_.nodes[fold_node.items[0].node]);
+        for (const auto& node : candidates)
+          if (const auto written = fold_tree(node, v, w); v > 2 && v <= 64 && !written.empty()) v_folds.insert("tree(" + written + ")");
+        for (const std::size_t times : {1, 2, 4, 8, 16})
+          for (const auto& fold : v_folds)
+            for (const char* tail : {"lanes", "chain", "sum", "lane0", "first"})
+              for (const auto& end : ends)
+                for (const auto& leaf : leaves()) {
+                  if (times > 1 && (v * w * times > k_ || std::string_view(tail) == "lanes")) continue;
+                  const auto step = times == 1 ? "" : fmt::format(", step={}", v * w * times);
+                  offer(fmt::format("lanes({}{}{}, fold={}, tail={}{}) > {}", v, w == 1 ? "" : fmt::format(", width={}", w), step, fold, tail,
+                                    end, leaf));
+                }
+      }
+    }
     if (!found_.empty()) return;
     // An alignment peel: some leaves go to a lane before the pattern begins.
-    for (const std::size_t v : {n, n - 1})
+    for (const std::size_t v : lanes_seen >= 2 ? std::set<std::size_t>{lanes_seen} : std::set<std::size_t>{n, n - 1})
       if (v >= 2)
         for (std::size_t head = 1; head < 16 && head < k_; ++head)
           for (std::size_t lane = 0; lane < std::min<std::size_t>(v, 2); ++lane)

@@ -111,7 +111,8 @@ class TreeParser {
     const std::uint64_t count = (down ? first - last : last - first) / step + 1;
     if (count > max_leaves - tree_.ks.size()) in_.fail(fmt::format("at most {} leaves", max_leaves));
     Op op = op_;
-    if (ops_ && in_.accept(':')) op = in_.choose({"fma", "mul"}) == 0 ? Op::fma : Op::mul;
+    constexpr Op ops[] = {Op::fma, Op::mul, Op::mul_f32};
+    if (ops_ && in_.accept(':')) op = ops[in_.choose({"fma", "mul", "mul_f32"})];
     auto& items = stack_.back().items;
     if (items.empty() || items.back().is_node() || items.back().op != op)
       items.push_back({.begin = static_cast<std::uint32_t>(tree_.ks.size()), .op = op});

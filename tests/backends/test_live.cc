@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// The libraries that the system's packages bring, probed live and compared with what the profiles predict.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "backends/program.h"
+#include "samebits/backend.h"
+#include "samebits/error.h"
+
+namespace samebits {
+namespace {
+
+constexpr const char* blis = "cblas:/usr/lib/x86_64-linux-gnu/blis-openmp/libblis.so.4";
+
+bool available(const std::string& backend) {
+  try {
+    std::cout << backend << ": " << open_backend(backend)->description() << "\n";
+    return true;
+  } catch (const Error& e) {
+    std::cout << backend << " is absent: " << e.what() << "\n";
+    return false;
+  }
+}
+
+nlohmann::json probe_json(const std::string& environment, const std::string& arguments) {
+  const auto out = run_program(environment, "probe --json " + arguments);
+  EXPECT_EQ(out.status, 0) << environment << " probe " << arguments << "\n" << out.text;
+  return nlohmann::json::parse(out.text, nullptr, false);
+}
+
+bool predicts(const nlohmann::json& result, const std::string& profile) {
+  for (const auto& name : result["profiles"])
+    if (name.get<std::string>().rfind(profile, 0) == 0) return true;
+  return false;
+}
+
+TEST(Live, HaswellSplits500ByItsThreads) {
+  if (!available("openblas")) GTEST_SKIP() << "no OpenBLAS";
+  const auto one = probe_json("OPENBLAS_CORETYPE=Haswell", "openblas -m 64 -n 64 -k 500");
+  EXPECT_EQ(one["reproduced"].get<int>(), 64 * 64);
+  // 256 + 244, with two lanes (even and odd k) in regions.
+  ASSERT_EQ(one["regions"].size(), 2u) << one.dump(1);
+  EXPECT_EQ(one["regions"][0]["tree"], "[0..255] + ([256..499])");
+  EXPECT_EQ(one["regions"][1]["tree"], "[0..254:2] + ([1..255:2]) + ([256..496:2] + [497..499] + ([257..495:2]))");
+  EXPECT_TRUE(predicts(one, "openblas")) << one["profiles"].dump();
+
+  const auto two = probe_json("OPENBLAS_CORETYPE=Haswell", "openblas -m 64 -n 64 -k 500 --threads 2");
+  EXPECT_EQ(two["reproduced"].get<int>(), 64 * 64);
+  EXPECT_EQ(two["regions"][0]["tree"], "[0..249] + ([250..499])") << two.dump(1);
+  EXPECT_TRUE(predicts(two, "openblas(threads=2)")) << two["profiles"].dump();
+}
+
+TEST(Live, DotSumsItsTailInDouble) {
+  if (!available("openblas(entry=dot)")) GTEST_SKIP() << "no OpenBLAS";
+  for (const char* core : {"Haswell", "SkylakeX"}) {
+    if (std::string(core) == "SkylakeX" && !__builtin_cpu_supports("avx512f")) continue;
+    for (const int k : {20, 32, 37, 77, 200}) {
+      const auto r = probe_json(std::string("OPENBLAS_CORETYPE=") + core, "'openblas(entry=numpy)' -m 1 -n 1 -k " + std::to_string(k));
+      EXPECT_EQ(r["reproduced"].get<int>(), 1);
+      if (k % 32 == 0) continue;
+      EXPECT_NE(r["notes"].dump().find("more than float32"), std::string::npos) << r.dump(1);
+      // Named: a tail of products rounded to float, added in double.
+      const auto order = r["order"].get<std::string>();
+      if (k < 32) { EXPECT_EQ(order, "f64 > mul(round=f32)"); }
+      EXPECT_TRUE(order.find("tailop=f64mul") != std::string::npos || order.find("f64") != std::string::npos) << order;
+    }
+  }
+}
+
+// Every element is reproduced at random shapes; where a profile speaks for the library, it must predict them.
+void expect_reproduced(const std::string& environment, const std::string& backend, const std::string& profile, int shapes, bool f64, int max_threads) {
+  std::mt19937 engine(11);
+  int predicted = 0, all = 0;
+  std::string missed;
+  for (int n = 0; n < shapes; ++n) {
+    const auto pick = [&](int small, int large) { return 1 + static_cast<int>(engine() % static_cast<unsigned>(n % 3 == 0 ? large : small)); };
+    const int m = pick(16, 90), cols = pick(20, 90), k = pick(60, 700);
+    const int threads = max_threads > 1 && n % 4 == 3 ? 2 : 1;
+    const auto arguments = "'" + backend + "' -m " + std::to_string(m) + " -n " + std::to_string(cols) + " -k " + std::to_string(k) + (n % 2 ? " --tb" : "") +
+                           (f64 && n % 3 == 1 ? " --dtype f64" : "") + " --threads " + std::to_string(threads);
+    const auto r = probe_json(environment, arguments);
+    if (!r.is_object()) continue;
+    EXPECT_EQ(r["reproduced"].get<int>(), r["elements"].get<int>()) << arguments << "\n" << r.dump(1);
+    ++all;
+    if (profile.empty()) continue;
+    if (predicts(r, profile))
+      ++predicted;
+    else
+      missed += "\n  " + arguments + ": " + r["order"].get<std::string>().substr(0, 200);
+  }
+  if (!profile.empty()) {
+    std::cout << environment << " " << backend << ": profile " << profile << " predicts " << predicted << " of " << all << missed << "\n";
+    EXPECT_EQ(predicted, all) << missed;
+  }
+}
+
+TEST(Live, OpenBlasHaswellIsWhatItsProfileSays) {
+  if (!available("openblas")) GTEST_SKIP() << "no OpenBLAS";
+  expect_reproduced("OPENBLAS_CORETYPE=Haswell", "openblas", "openblas", 16, true, 2);
+}
+TEST(Live, OpenBlasSkylakeXIsWhatItsProfileSays) {
+  if (!available("openblas")) GTEST_SKIP() << "no OpenBLAS";
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this CPU has no AVX-512";
+  expect_reproduced("OPENBLAS_CORETYPE=SkylakeX", "openblas", "openblas", 16, true, 2);
+}
+TEST(Live, OneDnnIsReproduced) {
+  if (!available("onednn")) GTEST_SKIP() << "no oneDNN";
+  expect_reproduced("A=b", "onednn", "", 10, false, 2);
+}
+TEST(Live, BlisIsReproduced) {
+  if (!available(blis)) GTEST_SKIP() << "no BLIS";
+  expect_reproduced("A=b", blis, "", 10, true, 1);
+}
+TEST(Live, EigenIsReproduced) {
+  if (!available("eigen")) GTEST_SKIP() << "built without Eigen";
+  expect_reproduced("A=b", "eigen", "", 10, true, 1);
+}
+
+// Clauses that these libraries are known to break, found on the machine at hand.
+TEST(Live, CheckFindsTheRealFailures) {
+  if (available("openblas")) {
+    const auto out = run_program("OPENBLAS_CORETYPE=Haswell", "check openblas --dtype f32 --clause threads --clause m-batch --clause counts --clause writes");
+    EXPECT_EQ(out.status, 1) << out.text;
+    EXPECT_NE(out.text.find("threads  FAILS"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("counts   holds"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("writes   holds"), std::string::npos) << out.text;
+  }
+  for (const std::string& backend : {std::string("onednn"), std::string("eigen"), std::string(blis)}) {
+    if (!available(backend)) continue;
+    const auto out = run_program("A=b", "check '" + backend + "' --dtype f32");
+    EXPECT_EQ(out.status, 1) << out.text;
+    for (const char* holds : {"run-to-run         holds", "counts             holds", "writes             holds", "bound              holds"})
+      EXPECT_NE(out.text.find(holds), std::string::npos) << out.text;
+    for (const char* fails : {"m-one              FAILS", "n-one              FAILS", "rounding-mode      FAILS"})
+      EXPECT_NE(out.text.find(fails), std::string::npos) << out.text;
+  }
+}
+
+TEST(Live, FingerprintsTellCoresApart) {
+  if (!available("openblas")) GTEST_SKIP() << "no OpenBLAS";
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "one core only on this CPU";
+  const std::string directory = ::testing::TempDir();
+  const auto shapes = directory + "samebits_calls.txt", file = directory + "samebits_fingerprint.json";
+  std::FILE* f = std::fopen(shapes.c_str(), "w");
+  std::fputs("# two calls\nf32 6 x 7 x 37, tb\nf32 64 x 64 x 500\n", f);
+  std::fclose(f);
+  ASSERT_EQ(run_program("OPENBLAS_CORETYPE=SkylakeX", "fingerprint openblas --shapes " + shapes + " > " + file).status, 0);
+  EXPECT_EQ(run_program("OPENBLAS_CORETYPE=SkylakeX", "fingerprint --check " + file).status, 0);
+  const auto other = run_program("OPENBLAS_CORETYPE=Haswell", "fingerprint --check " + file);
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.text.find("f32 6 x 7 x 37, tb: the order changed"), std::string::npos) << other.text;
+  EXPECT_EQ(run_program("A=b", "fingerprint --check " + shapes).status, 2);
+}
+
+TEST(Live, ErrorsHaveStatus2) {
+  for (const char* arguments :
+       {"probe cblas:/no/such.so -m 2 -n 2 -k 2", "probe nothing -m 2 -n 2 -k 2", "probe 'command:false {a} {b} {c}' -m 2 -n 2 -k 2",
+        "probe 'command(timeout=0.3):sleep 60; : {a} {b} {c}' -m 2 -n 2 -k 2", "check cblas:/no/such.so", "check naive --clause nothing",
+        "probe naive -m 0 -n 2 -k 2", "fingerprint", "probe onednn -m 2 -n 2 -k 2 --dtype f64"}) {
+    const auto out = run_program("A=b", arguments);
+    EXPECT_EQ(out.status, 2) << arguments << "\n" << out.text;
+    EXPECT_FALSE(out.text.empty());
+  }
+}
+
+}  // namespace
+}  // namespace samebits
