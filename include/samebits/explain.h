@@ -39,7 +39,9 @@ struct Side {
   std::string name{};
   std::vector<T> values{};
   Format format = Format::none;  // fp16 or bf16 when the result was stored so
-  std::optional<Order> order{};  // known beforehand (the side is an order or a profile): replayed, not searched
+  std::optional<Order> order{};  // known beforehand (the side is an order, a profile or was probed): searched only if its
+                                 // replay is not the side
+  std::string source{};          // how it is known, in words
   std::string profile{};         // "NAME" or "NAME(key=value)": try this profile only; "": all
 };
 

@@ -67,12 +67,15 @@ template <class T>
 SideReport find_order(const Problem<T>& p, const Side<T>& side, Search<T>& search, const Options& options) {
   SideReport r;
   r.name = side.name;
-  if (side.order) {
+  if (side.order && std::ranges::equal(Replay<T>(p, options.threads).values(*side.order), side.values, [](T x, T y) { return same_bits(x, y); })) {
     r.order = side.order->text();
-    r.regions = regions_of(*side.order, p, {.candidates = 1, .identified = true});
+    RegionReport like;
+    like.candidates = 1;
+    like.identified = true;
+    r.regions = regions_of(*side.order, p, like);
     r.explained = true;
     r.reproduced = p.elements();
-    r.notes.push_back("given as an order, not searched");
+    r.notes.push_back(side.source.empty() ? "given as an order, not searched" : side.source);
     return r;
   }
   const Fits fits = search.whole(side.values, side.profile);
