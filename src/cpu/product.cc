@@ -423,7 +423,7 @@ class KernelProduct final : public Product<T> {
       const Index m = call.c.rows, n = call.c.cols, k = call.a.cols;
       // Rows that a multiple of the page apart share the sets of the first-level cache, of 8 ways or more.
       const bool collide = m > n && k * Index(sizeof(S)) > 4096 && call.a.row_stride * Index(sizeof(S)) % 4096 == 0;
-      const Shape shape = shape_of(m, n, collide ? 6 : KernelSet<S>::max_rows);
+      const Shape shape = shape_of(m, n, collide ? 8 : KernelSet<S>::max_rows);
       const Index width = shape.vectors * shape.set->width;
       const bool stream = !copy_b && n > width && double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
       const Schedule& schedule = stream ? stream_ : strided_;
