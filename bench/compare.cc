@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A side-by-side table: samebits and other libraries, shape by shape, in rounds that take every library in turn, so that what
-// the machine does meanwhile meets all alike. Times are medians over the rounds; one thread is timed by its own CPU clock.
+// A side-by-side table: samebits and other libraries, shape by shape, in rounds that take every library in turn, so that
+// what the machine does meanwhile meets all alike. Times are medians over the rounds; one thread is timed by its own CPU
+// clock.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -112,8 +113,8 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
     std::vector<Entry> entries;
     std::vector<std::unique_ptr<samebits::Plan<T>>> plans;
     for (const std::string& order : options.orders) {
-      plans.push_back(std::make_unique<samebits::Plan<T>>(samebits::Order::parse(order), m, n, k,
-                                                          samebits::Context{.threads = options.threads, .isa = options.isa}));
+      plans.push_back(std::make_unique<samebits::Plan<T>>(
+          samebits::Order::parse(order), m, n, k, samebits::Context{.threads = options.threads, .isa = options.isa}));
       const auto& plan = *plans.back();
       entries.push_back({options.orders.size() == 1 ? "samebits" : order,
                          [&plan, &a, &b, &c, m, n, k] {
@@ -124,8 +125,10 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
     }
     for (const Peer& peer : peers) {
       Multiply<T> multiply;
-      if constexpr (sizeof(T) == 4) multiply = peer.prepare_f32 ? peer.prepare_f32(m, n, k) : peer.f32;
-      else multiply = peer.prepare_f64 ? peer.prepare_f64(m, n, k) : peer.f64;
+      if constexpr (sizeof(T) == 4)
+        multiply = peer.prepare_f32 ? peer.prepare_f32(m, n, k) : peer.f32;
+      else
+        multiply = peer.prepare_f64 ? peer.prepare_f64(m, n, k) : peer.f64;
       if (!multiply) continue;
       entries.push_back({peer.name, [=, &a, &b, &c] { multiply(m, n, k, a.get(), b.get(), c.get()); }, {}});
     }
@@ -169,7 +172,8 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
       fmt::print(" {:>10.{}f}", gflops, gflops < 10 ? 2 : 1);
     }
     const double own = flop / entries[0].median() * 1e-9;
-    for (std::size_t e = 1; e < entries.size(); ++e) ratios[entries[e].name].push_back(entries[e].median() / entries[0].median());
+    for (std::size_t e = 1; e < entries.size(); ++e)
+      ratios[entries[e].name].push_back(entries[e].median() / entries[0].median());
     if (best_other > 0) {
       fmt::print("   {:.3f}", own / best_other);
       ratios["best other"].push_back(own / best_other);
@@ -183,7 +187,8 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
   for (const auto& [name, values] : ratios) {
     double log_sum = 0;
     for (double r : values) log_sum += std::log(r);
-    fmt::print("  {:<40} {:.3f}  (least {:.3f})\n", name, std::exp(log_sum / double(values.size())), *std::ranges::min_element(values));
+    fmt::print("  {:<40} {:.3f}  (least {:.3f})\n", name, std::exp(log_sum / double(values.size())),
+               *std::ranges::min_element(values));
   }
   return rows;
 }
@@ -227,7 +232,8 @@ int main_program(int argc, char** argv) {
   std::erase_if(peers, [&](const Peer& p) {
     return std::ranges::any_of(options.without, [&](const std::string& w) { return w == p.name || w == "all"; });
   });
-  fmt::print("{}; {}; {} thread(s), {} rounds\n", cpu_model(), options.f64 ? "float64" : "float32", options.threads, options.rounds);
+  fmt::print("{}; {}; {} thread(s), {} rounds\n", cpu_model(), options.f64 ? "float64" : "float32", options.threads,
+             options.rounds);
   nlohmann::json out = {{"cpu", cpu_model()}, {"type", options.f64 ? "f64" : "f32"}, {"threads", options.threads}};
   for (Peer& peer : peers) {
     fmt::print("  {}: {}\n", peer.name, peer.detail);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every instruction set, type and kind of order, for Google Benchmark: --benchmark_filter, --benchmark_out=FILE.json, ...
+#include "samebits/gemm.h"
+
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <vector>
-
-#include "samebits/gemm.h"
 
 namespace {
 

@@ -7,9 +7,11 @@
 #include <libxsmm.h>
 #endif
 
-// MKL asks this whether its Intel code may run; the program's own answer comes first. Without it MKL takes slower code on other
-// makers' processors.
-extern "C" __attribute__((visibility("default"))) int mkl_serv_intel_cpu_true() { return 1; }
+// MKL asks this whether its Intel code may run; the program's own answer comes first. Without it MKL takes slower code on
+// other makers' processors.
+extern "C" __attribute__((visibility("default"))) int mkl_serv_intel_cpu_true() {
+  return 1;
+}
 
 namespace bench {
 namespace {
@@ -43,15 +45,18 @@ std::string call_string(void* library, const std::string& name) {
 }
 
 void fill_openblas(Peer& peer, void* library, const std::string& prefix, const std::string& suffix) {
-  if (suffix == "64_") fill_cblas<std::int64_t>(peer, library, prefix, suffix);
-  else fill_cblas<int>(peer, library, prefix, suffix);
+  if (suffix == "64_")
+    fill_cblas<std::int64_t>(peer, library, prefix, suffix);
+  else
+    fill_cblas<int>(peer, library, prefix, suffix);
   peer.detail = call_string(library, prefix + "openblas_get_config" + suffix) + ", core " +
                 call_string(library, prefix + "openblas_get_corename" + suffix);
   if (const auto set = symbol<void (*)(int)>(library, prefix + "openblas_set_num_threads" + suffix)) peer.set_threads = set;
 }
 
 void fill_onednn(Peer& peer, void* library) {
-  using Function = int (*)(char, char, Index, Index, Index, float, const float*, Index, const float*, Index, float, float*, Index);
+  using Function =
+      int (*)(char, char, Index, Index, Index, float, const float*, Index, const float*, Index, float, float*, Index);
   if (const auto gemm = symbol<Function>(library, "dnnl_sgemm"))
     peer.f32 = [gemm](Index m, Index n, Index k, const float* a, const float* b, float* c) {
       gemm('N', 'N', m, n, k, 1.0f, a, k, b, n, 0.0f, c, n);
@@ -63,8 +68,10 @@ void fill_onednn(Peer& peer, void* library) {
     const Version& v = *version();
     peer.detail = std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch);
   }
-  if (const auto set = symbol<void (*)(int)>(RTLD_DEFAULT, "omp_set_num_threads")) peer.set_threads = set;
-  else if (const auto own = symbol<void (*)(int)>(library, "omp_set_num_threads")) peer.set_threads = own;
+  if (const auto set = symbol<void (*)(int)>(RTLD_DEFAULT, "omp_set_num_threads"))
+    peer.set_threads = set;
+  else if (const auto own = symbol<void (*)(int)>(library, "omp_set_num_threads"))
+    peer.set_threads = own;
 }
 
 #ifdef SAMEBITS_BENCH_LIBXSMM
@@ -117,7 +124,8 @@ std::vector<Peer> load_peers(const std::vector<std::string>& files, std::vector<
     } else if (name == "blis") {
       fill_cblas<int>(peer, library);
       peer.detail = call_string(library, "bli_info_get_version_str");
-      if (const auto set = symbol<void (*)(Index)>(library, "bli_thread_set_num_threads")) peer.set_threads = [set](int n) { set(n); };
+      if (const auto set = symbol<void (*)(Index)>(library, "bli_thread_set_num_threads"))
+        peer.set_threads = [set](int n) { set(n); };
     } else if (name == "mkl") {
       fill_cblas<int>(peer, library);
       if (const auto version = symbol<void (*)(char*, int)>(library, "mkl_get_version_string")) {
@@ -135,8 +143,10 @@ std::vector<Peer> load_peers(const std::vector<std::string>& files, std::vector<
     } else {
       fill_openblas(peer, library, "", "");
     }
-    if (peer.f32 || peer.f64) peers.push_back(std::move(peer));
-    else missing.push_back(name + ": no gemm in " + path);
+    if (peer.f32 || peer.f64)
+      peers.push_back(std::move(peer));
+    else
+      missing.push_back(name + ": no gemm in " + path);
   }
 #ifdef SAMEBITS_BENCH_LIBXSMM
   peers.push_back(libxsmm());

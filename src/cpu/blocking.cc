@@ -50,6 +50,8 @@ const Blocking& blocking() {
   return overridden != nullptr ? *overridden : machine;
 }
 
-void override_blocking(const Blocking* sizes) { overridden = sizes; }
+void override_blocking(const Blocking* sizes) {
+  overridden = sizes;
+}
 
 }  // namespace samebits::cpu

@@ -4,7 +4,8 @@
 // A kernel computes one tile of C, up to MR x NR, by executing a list of steps. A step is a run of the program (tree.h): a
 // chain over `length` values of k, in registers, then merges with tiles from a stack, then perhaps a push. So one kernel
 // executes every order. Only these files are compiled with instruction-set flags, and they include nothing of the standard
-// library that could be emitted out of line: an inline function compiled for AVX-512 must not be what portable code links to.
+// library that could be emitted out of line: an inline function compiled for AVX-512 must not be what portable code links
+// to.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,13 @@ struct Step {
     resume,  // the tile that is in registers
     pop,     // the top of the stack: a chain that was cut between two blocks of K
   };
-  std::uint32_t first = 0;   // the chain reads k = first, first + stride, ...
+  std::uint32_t first = 0;  // the chain reads k = first, first + stride, ...
   std::int32_t stride = 1;
   std::uint32_t length = 0;
   std::uint32_t merges = 0;  // afterwards, this many times: tile = pop() + tile
   Start start = Start::zero;
-  bool mul = false;          // product rounded, then added; else fused
-  bool push = false;         // then store the tile on the stack
+  bool mul = false;   // product rounded, then added; else fused
+  bool push = false;  // then store the tile on the stack
 };
 
 // One tile. Element (i, k) of A is a[i*a_row + k*a_k], row k of B starts at b + k*b_k and has NR contiguous elements.
@@ -50,15 +51,15 @@ struct TileCall {
   const T* seed = nullptr;    // MR*NR values
   T* c = nullptr;             // where the tile goes, unit column stride; null: nowhere (the last step has pushed it)
   Index c_row = 0;
-  std::int32_t rows = 0;      // at most MR
-  std::int32_t cols = 0;      // at most NR, at least NR - W + 1
+  std::int32_t rows = 0;  // at most MR
+  std::int32_t cols = 0;  // at most NR, at least NR - W + 1
 };
 
 template <class T>
 using TileKernel = void (*)(const TileCall<T>&);
 
-// Copies `lanes` rows (stride `lane`, in elements) of k_count contiguous values each into a panel of `width` values for each k:
-// panel[position * width + l] = x[l * lane + k], position = positions ? positions[k] : k. Lanes past `lanes` become +0.
+// Copies `lanes` rows (stride `lane`, in elements) of k_count contiguous values each into a panel of `width` values for each
+// k: panel[position * width + l] = x[l * lane + k], position = positions ? positions[k] : k. Lanes past `lanes` become +0.
 template <class T>
 using TransposePanel = void (*)(const T* x, Index lane, int lanes, Index k_count, const std::uint32_t* positions, T* panel,
                                 int width);

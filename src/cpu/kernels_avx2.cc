@@ -36,9 +36,7 @@ struct F32 {
     }
   }
   static Reg add(Reg x, Reg y) { return _mm256_add_ps(x, y); }
-  static Mask mask(int n) {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-  }
+  static Mask mask(int n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
   static void prefetch(const float* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
   [[gnu::always_inline]] static Reg fused(Reg c, Reg a, Reg b) {
     asm("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));

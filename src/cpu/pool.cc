@@ -22,7 +22,8 @@ void pause() {
 #endif
 }
 
-// Workers wait for the next job by spinning for a while (a product of 64^3 takes 5 us, waking a sleeping thread 50), then asleep.
+// Workers wait for the next job by spinning for a while (a product of 64^3 takes 5 us, waking a sleeping thread 50), then
+// asleep.
 constexpr auto spin_time = std::chrono::microseconds(100);
 
 class Pool {
@@ -125,6 +126,8 @@ Pool& the_pool() {
 
 }  // namespace
 
-void run_parts(int parts, void (*part)(void*, int), void* context) { the_pool().run(parts, part, context); }
+void run_parts(int parts, void (*part)(void*, int), void* context) {
+  the_pool().run(parts, part, context);
+}
 
 }  // namespace samebits::cpu

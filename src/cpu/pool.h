@@ -12,7 +12,8 @@ void run_parts(int parts, void (*part)(void* context, int i), void* context);
 template <class F>
 void parallel(int parts, F&& f) {
   if (parts == 1) return f(0);
-  run_parts(parts, [](void* context, int i) { (*static_cast<F*>(context))(i); }, &f);
+  run_parts(
+      parts, [](void* context, int i) { (*static_cast<F*>(context))(i); }, &f);
 }
 
 }  // namespace samebits::cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops around the kernels. Two ways through: packed (A and B copied into panels in the order of the program) and strided
-// (A in place, B in place or copied), for small and for thin products. Neither changes a bit: the steps are the same.
+// The loops around the kernels. Two ways through: packed (A and B copied into panels in the order of the program) and
+// strided (A in place, B in place or copied), for small and for thin products. Neither changes a bit: the steps are the
+// same.
 #include "cpu/product.h"
 
 #include <fmt/format.h>
@@ -22,8 +23,12 @@
 namespace samebits::cpu {
 namespace {
 
-Index round_up(Index x, Index unit) { return (x + unit - 1) / unit * unit; }
-Index ceil_div(Index x, Index y) { return (x + y - 1) / y; }
+Index round_up(Index x, Index unit) {
+  return (x + unit - 1) / unit * unit;
+}
+Index ceil_div(Index x, Index y) {
+  return (x + y - 1) / y;
+}
 
 template <class T>
 MatrixView<T> block(MatrixView<T> x, Index i, Index j, Index rows, Index cols) {
@@ -159,10 +164,12 @@ class KernelProduct final : public Product<T> {
 
   void seed_program(std::uint32_t leaf) {
     for (Run& run : program_.runs)
-      if (run.length > 0 && program_.permutation[run.begin] == leaf && run.start != Run::Start::resume) run.start = Run::Start::c;
+      if (run.length > 0 && program_.permutation[run.begin] == leaf && run.start != Run::Start::resume)
+        run.start = Run::Start::c;
   }
 
-  // ---- which way ----------------------------------------------------------------------------------------------------------
+  // ---- which way
+  // ----------------------------------------------------------------------------------------------------------
 
   Way choose(const Call<T>& call) const {
     const Index m = call.c.rows, n = call.c.cols, k = call.a.cols;
@@ -191,7 +198,8 @@ class KernelProduct final : public Product<T> {
     strided(call, way.copy_b);
   }
 
-  // ---- tiles --------------------------------------------------------------------------------------------------------------
+  // ---- tiles
+  // --------------------------------------------------------------------------------------------------------------
 
   // From a tile (row stride ld) to C.
   void finish(const Call<T>& call, T alpha, const S* tile, Index ld, Index i0, Index j0, Index rows, Index cols) const {
@@ -203,8 +211,10 @@ class KernelProduct final : public Product<T> {
         T t = static_cast<T>(tile[i * ld + j]);
         if (has_c) {
           const T old = call.beta == 1 ? *c : call.beta * *c;
-          if (fused_end_) t = std::fma(alpha, t, old);
-          else t = (alpha == 1 ? t : alpha * t) + old;
+          if (fused_end_)
+            t = std::fma(alpha, t, old);
+          else
+            t = (alpha == 1 ? t : alpha * t) + old;
         } else if (alpha != 1) {
           t = alpha * t;
         }
@@ -266,11 +276,12 @@ class KernelProduct final : public Product<T> {
     if (last && !direct) finish(call, alpha, at(tiles.result), ld, i0, j0, t.rows, t.cols);
   }
 
-  // ---- packed -------------------------------------------------------------------------------------------------------------
+  // ---- packed
+  // -------------------------------------------------------------------------------------------------------------
 
   // One panel: `lanes` values (stride `lane`) for each of k_count k's (stride `step`) from x.
-  void pack(const T* x, Index lane, Index lanes, Index step, Index k_count, const std::uint32_t* positions, T scale, S* panel,
-            Index width) const {
+  void pack(const T* x, Index lane, Index lanes, Index step, Index k_count, const std::uint32_t* positions, T scale,
+            S* panel, Index width) const {
     if constexpr (std::is_same_v<T, S>) {
       if (input_.format == Format::none && scale == 1) {
         if (lane == 1) return set_->copy(x, step, int(lanes), k_count, positions, panel, int(width));
@@ -321,13 +332,14 @@ class KernelProduct final : public Product<T> {
       for (Index jc = 0; jc < n; jc += nc) {
         const Index nb = std::min(nc, n - jc);
         const auto pack_b = [&](Index from, Index count) {
-          // Rows of B are read a few at a time, along their whole length: one panel at a time would touch a new page for each k.
+          // Rows of B are read a few at a time, along their whole length: one panel at a time would touch a new page for
+          // each k.
           const Index few = call.b.col_stride == 1 ? 8 : count;
           for (Index k0 = 0; k0 < count; k0 += few)
             for (Index j = 0; j < nb; j += NR)
-              pack(&call.b(from + k0, jc + j), call.b.col_stride, std::min(NR, nb - j), call.b.row_stride, std::min(few, count - k0),
-                   positions != nullptr ? positions + k0 : nullptr, scaled && transpose ? call.alpha : T(1),
-                   b_packed + j * count + (positions != nullptr ? 0 : k0 * NR), NR);
+              pack(&call.b(from + k0, jc + j), call.b.col_stride, std::min(NR, nb - j), call.b.row_stride,
+                   std::min(few, count - k0), positions != nullptr ? positions + k0 : nullptr,
+                   scaled && transpose ? call.alpha : T(1), b_packed + j * count + (positions != nullptr ? 0 : k0 * NR), NR);
         };
         if (!by_block) pack_b(0, k);
         for (std::size_t b = 0; b < schedule.blocks.size(); ++b) {
@@ -349,7 +361,8 @@ class KernelProduct final : public Product<T> {
     }
   }
 
-  // ---- strided ------------------------------------------------------------------------------------------------------------
+  // ---- strided
+  // ------------------------------------------------------------------------------------------------------------
 
   // How the strided kernels cover m x n: `row_tiles` rows of tiles, each `vectors` wide except at the end.
   struct Shape {
@@ -438,7 +451,8 @@ class KernelProduct final : public Product<T> {
       S* const b_copy = reinterpret_cast<S*>(memory + b_at);
       if (copy_b)
         for (Index j = 0; j < n; j += width)
-          pack(&call.b(0, j), call.b.col_stride, std::min(width, n - j), call.b.row_stride, k, nullptr, T(1), b_copy + j * k, width);
+          pack(&call.b(0, j), call.b.col_stride, std::min(width, n - j), call.b.row_stride, k, nullptr, T(1), b_copy + j * k,
+               width);
 
       TileCall<S> t;
       t.a_row = call.a.row_stride;
@@ -450,8 +464,8 @@ class KernelProduct final : public Product<T> {
           t.cols = int(at.cols);
           t.a = call.a.data + at.i * call.a.row_stride;
           t.b = copy_b ? b_copy + at.j / width * width * k + at.j % width : call.b.data + at.j;
-          run_tile(call, call.alpha, direct, schedule, b, shape.set->strided[at.vectors][at.rows], t, at.vectors * shape.set->width,
-                   tiles, memory, at.index, at.i, at.j);
+          run_tile(call, call.alpha, direct, schedule, b, shape.set->strided[at.vectors][at.rows], t,
+                   at.vectors * shape.set->width, tiles, memory, at.index, at.i, at.j);
         });
     }
   }

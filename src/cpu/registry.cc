@@ -51,8 +51,8 @@ std::string resolve_isa(const std::string& requested) {
     if (isa.name == name) return name;
     usable += fmt::format(", {}", isa.name);
   }
-  throw Error(Code::unsupported,
-              fmt::format("instruction set \"{}\"{}: use one of {}", name, requested.empty() ? " (SAMEBITS_ISA)" : "", usable));
+  throw Error(Code::unsupported, fmt::format("instruction set \"{}\"{}: use one of {}", name,
+                                             requested.empty() ? " (SAMEBITS_ISA)" : "", usable));
 }
 
 template <class T>

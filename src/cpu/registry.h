@@ -24,8 +24,8 @@ struct Isa {
 // Least to most capable; "portable" is first and always usable.
 std::span<const Isa> isas();
 
-// `requested`, else SAMEBITS_ISA, else "": the best one. Error(unsupported) with the names that can be used, where the name is
-// unknown or not usable here. "reference" passes.
+// `requested`, else SAMEBITS_ISA, else "": the best one. Error(unsupported) with the names that can be used, where the name
+// is unknown or not usable here. "reference" passes.
 std::string resolve_isa(const std::string& requested);
 
 // The set of a usable instruction set; "" is the best one here.

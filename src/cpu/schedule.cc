@@ -8,10 +8,14 @@ namespace {
 
 Step::Start start_of(Run::Start start) {
   switch (start) {
-    case Run::Start::zero: return Step::Start::zero;
-    case Run::Start::negative_zero: return Step::Start::negative_zero;
-    case Run::Start::c: return Step::Start::seed;
-    case Run::Start::resume: break;
+    case Run::Start::zero:
+      return Step::Start::zero;
+    case Run::Start::negative_zero:
+      return Step::Start::negative_zero;
+    case Run::Start::c:
+      return Step::Start::seed;
+    case Run::Start::resume:
+      break;
   }
   return Step::Start::resume;
 }
@@ -115,7 +119,9 @@ class Scheduler {
 
 }  // namespace
 
-Schedule make_schedule(const Program& program, std::uint32_t kc, bool packed) { return Scheduler(program, kc, packed).make(); }
+Schedule make_schedule(const Program& program, std::uint32_t kc, bool packed) {
+  return Scheduler(program, kc, packed).make();
+}
 
 bool constant_strides(const Program& program) {
   return std::ranges::all_of(program.runs, [&](const Run& run) {

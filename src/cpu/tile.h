@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The microkernel, once for all instruction sets. Included only by kernels_*.cc, each of which compiles it with its own flags;
-// therefore everything here has internal linkage.
+// The microkernel, once for all instruction sets. Included only by kernels_*.cc, each of which compiles it with its own
+// flags; therefore everything here has internal linkage.
 //
 // A vector type V provides: T, W, Reg, Mask; zero, splat, broadcast, load, load_masked, store, store_masked, add,
 // fused(acc, a, b) and unfused(acc, a, b), which return the new acc; their a is a
@@ -30,7 +30,8 @@ struct PackedRows {
   const char* base;
   Index step;
   [[gnu::always_inline]] PackedRows(const TileCall<T>& t, const Step& s)
-      : base(reinterpret_cast<const char*>(t.a + Index(s.first) * t.a_k)), step(Index(s.stride) * t.a_k * Index(sizeof(T))) {}
+      : base(reinterpret_cast<const char*>(t.a + Index(s.first) * t.a_k)),
+        step(Index(s.stride) * t.a_k * Index(sizeof(T))) {}
   template <int I>
   [[gnu::always_inline]] const T* row() const {
     return reinterpret_cast<const T*>(base) + I;
@@ -89,8 +90,8 @@ void tile(const TileCall<typename V::T>& t) {
   using Reg = typename V::Reg;
   constexpr int W = V::W, size = MR * NV * W;
 
-  Reg acc[MR * NV];                                          // (MR, NV)
-  const auto last = V::mask(t.cols - (NV - 1) * W);          // columns of the last vector that exist
+  Reg acc[MR * NV];                                  // (MR, NV)
+  const auto last = V::mask(t.cols - (NV - 1) * W);  // columns of the last vector that exist
   const auto entry = [&](std::uint32_t s) __attribute__((always_inline)) {
     return (s < t.low_entries ? t.low : t.high) + Index(s) * size;
   };
@@ -102,20 +103,32 @@ void tile(const TileCall<typename V::T>& t) {
   std::uint32_t top = t.entries;
   for (const Step* s = t.step; s != t.end; ++s) {
     switch (s->start) {
-      case Step::Start::zero: unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::zero(); }); break;
-      case Step::Start::negative_zero: unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::splat(T(-0.0)); }); break;
-      case Step::Start::seed: load_tile(t.seed); break;
-      case Step::Start::pop: load_tile(entry(--top)); break;
-      case Step::Start::resume: break;
+      case Step::Start::zero:
+        unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::zero(); });
+        break;
+      case Step::Start::negative_zero:
+        unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::splat(T(-0.0)); });
+        break;
+      case Step::Start::seed:
+        load_tile(t.seed);
+        break;
+      case Step::Start::pop:
+        load_tile(entry(--top));
+        break;
+      case Step::Start::resume:
+        break;
     }
 
     std::conditional_t<strided, StridedRows<T, MR>, PackedRows<T, MR>> a(t, *s);
     const T* b = t.b + Index(s->first) * t.b_k;
     const Index b_step = Index(s->stride) * t.b_k;
     const auto load_b = [&](auto v) __attribute__((always_inline)) {
-      if constexpr (!strided) return V::load(b + v * W);
-      else if constexpr (v == NV - 1) return V::load_masked(b + v * W, last);
-      else return V::loadu(b + v * W);
+      if constexpr (!strided)
+        return V::load(b + v * W);
+      else if constexpr (v == NV - 1)
+        return V::load_masked(b + v * W, last);
+      else
+        return V::loadu(b + v * W);
     };
     // One value of k: the shorter side of the tile stays in registers, the other is streamed.
     const auto rank1 = [&](auto multiply_add) __attribute__((always_inline)) {
@@ -127,24 +140,29 @@ void tile(const TileCall<typename V::T>& t) {
         unroll<NV>([&](auto v) __attribute__((always_inline)) { bv[v] = load_b(v); });
         unroll<MR>([&](auto i) __attribute__((always_inline)) {
           const Reg ai = V::broadcast(a.template row<i>());
-          unroll<NV>([&](auto v) __attribute__((always_inline)) { acc[i * NV + v] = multiply_add(acc[i * NV + v], ai, bv[v]); });
+          unroll<NV>([&](auto v)
+                         __attribute__((always_inline)) { acc[i * NV + v] = multiply_add(acc[i * NV + v], ai, bv[v]); });
         });
       } else {
         Reg ai[MR];
         unroll<MR>([&](auto i) __attribute__((always_inline)) { ai[i] = V::broadcast(a.template row<i>()); });
         unroll<NV>([&](auto v) __attribute__((always_inline)) {
           const Reg bv = load_b(v);
-          unroll<MR>([&](auto i) __attribute__((always_inline)) { acc[i * NV + v] = multiply_add(acc[i * NV + v], ai[i], bv); });
+          unroll<MR>([&](auto i)
+                         __attribute__((always_inline)) { acc[i * NV + v] = multiply_add(acc[i * NV + v], ai[i], bv); });
         });
       }
-      if constexpr (strided && NV >= 4) unroll<NV * W * int(sizeof(T)) / 64>([&](auto l) { V::prefetch(b + 2 * NV * W + l * (64 / int(sizeof(T)))); });
+      if constexpr (strided && NV >= 4)
+        unroll<NV * W* int(sizeof(T)) / 64>([&](auto l) { V::prefetch(b + 2 * NV * W + l * (64 / int(sizeof(T)))); });
       a.advance();
       b += b_step;
     };
     if (s->mul) {
-      for (std::uint32_t n = s->length; n != 0; --n) rank1([](Reg c, auto x, Reg y) __attribute__((always_inline)) { return V::unfused(c, x, y); });
+      for (std::uint32_t n = s->length; n != 0; --n)
+        rank1([](Reg c, auto x, Reg y) __attribute__((always_inline)) { return V::unfused(c, x, y); });
     } else {
-      for (std::uint32_t n = s->length; n != 0; --n) rank1([](Reg c, auto x, Reg y) __attribute__((always_inline)) { return V::fused(c, x, y); });
+      for (std::uint32_t n = s->length; n != 0; --n)
+        rank1([](Reg c, auto x, Reg y) __attribute__((always_inline)) { return V::fused(c, x, y); });
     }
 
     for (std::uint32_t n = s->merges; n != 0; --n) {
@@ -163,8 +181,10 @@ void tile(const TileCall<typename V::T>& t) {
     if (i < t.rows) {
       T* c = t.c + i * t.c_row;
       unroll<NV - 1>([&](auto v) __attribute__((always_inline)) { V::storeu(c + v * W, acc[i * NV + v]); });
-      if (whole) V::storeu(c + (NV - 1) * W, acc[i * NV + NV - 1]);
-      else V::store_masked(c + (NV - 1) * W, last, acc[i * NV + NV - 1]);
+      if (whole)
+        V::storeu(c + (NV - 1) * W, acc[i * NV + NV - 1]);
+      else
+        V::store_masked(c + (NV - 1) * W, last, acc[i * NV + NV - 1]);
     }
   });
 }
@@ -185,7 +205,8 @@ void transpose_panel(const typename V::T* x, Index lane, int lanes, Index k_coun
       if (have == W) {
         unroll<W>([&](auto i) __attribute__((always_inline)) { r[i] = V::loadu(rows + i * lane + k); });
       } else {
-        unroll<W>([&](auto i) __attribute__((always_inline)) { r[i] = i < have ? V::loadu(rows + i * lane + k) : V::zero(); });
+        unroll<W>([&](auto i)
+                      __attribute__((always_inline)) { r[i] = i < have ? V::loadu(rows + i * lane + k) : V::zero(); });
       }
       V::transpose(r);
       // In natural order a store may run into the next position, which is written after it.

@@ -60,7 +60,8 @@ class Layout {
     const std::size_t at = bytes_;
     std::size_t size = 0;
     if (__builtin_mul_overflow(count, sizeof(T), &size) ||
-        __builtin_add_overflow(bytes_, (size + Workspace::alignment - 1) / Workspace::alignment * Workspace::alignment, &bytes_))
+        __builtin_add_overflow(bytes_, (size + Workspace::alignment - 1) / Workspace::alignment * Workspace::alignment,
+                               &bytes_))
       throw Error(Code::out_of_memory, "operands too large to pack");
     return at;
   }

@@ -43,9 +43,12 @@ int thread_count(int requested) {
 
 const char* why_reference(const Tree& tree) {
   switch (tree.main_op()) {
-    case Op::mma: return "reference (mma)";
-    case Op::exact: return "reference (exact)";
-    default: return "reference (mixed precision)";
+    case Op::mma:
+      return "reference (mma)";
+    case Op::exact:
+      return "reference (exact)";
+    default:
+      return "reference (mixed precision)";
   }
 }
 
@@ -92,7 +95,8 @@ std::vector<Part<T>> make_parts(const Order& order, Index m, Index n, Index k, c
     }
     for (auto& [r, cols] : cols_of) {
       std::ranges::sort(cols);
-      parts.push_back(make_part<T>(r < regions.size() ? regions[r].order : order.rest(), Index(rows.size()), Index(cols.size()), k, isa));
+      parts.push_back(make_part<T>(r < regions.size() ? regions[r].order : order.rest(), Index(rows.size()),
+                                   Index(cols.size()), k, isa));
       parts.back().rows = rows;
       parts.back().cols = std::move(cols);
     }
@@ -201,7 +205,8 @@ Plan<T>::Plan(const Order& order, Index m, Index n, Index k, const Context& cont
   impl_ = std::make_unique<Impl>(
       Impl{m, n, k, thread_count(context.threads), make_parts<T>(order, m, n, k, cpu::resolve_isa(context.isa))});
   constexpr Index most = Index{1} << 30;
-  if (!order.has_regions() && impl_->threads == 1 && m < most && n < most && k < most) impl_->small = impl_->parts[0].product.get();
+  if (!order.has_regions() && impl_->threads == 1 && m < most && n < most && k < most)
+    impl_->small = impl_->parts[0].product.get();
 }
 template <class T>
 Plan<T>::~Plan() = default;
@@ -226,8 +231,10 @@ void Plan<T>::run(T alpha, const MatrixView<const T>& a, const MatrixView<const 
   const FloatEnvironment environment;
   const cpu::Call<T> call{alpha, beta, a, b, c, {bias.data, c.rows, c.cols, 0, bias.stride}};
   for (const Part<T>& part : plan.parts) {
-    if (part.rows.empty()) run_part(call, part, plan.threads);
-    else run_selected(call, part, plan.threads);
+    if (part.rows.empty())
+      run_part(call, part, plan.threads);
+    else
+      run_selected(call, part, plan.threads);
   }
 }
 
@@ -262,8 +269,8 @@ void batch(T alpha, MatrixView<const T> a, Index a_batch, MatrixView<const T> b,
 
 }  // namespace
 
-void gemm(float alpha, MatrixView<const float> a, MatrixView<const float> b, float beta, MatrixView<float> c, const Order& order,
-          const Context& context, Bias<float> bias) {
+void gemm(float alpha, MatrixView<const float> a, MatrixView<const float> b, float beta, MatrixView<float> c,
+          const Order& order, const Context& context, Bias<float> bias) {
   Plan<float>(order, c.rows, c.cols, a.cols, context).run(alpha, a, b, beta, c, bias);
 }
 void gemm(double alpha, MatrixView<const double> a, MatrixView<const double> b, double beta, MatrixView<double> c,
@@ -275,8 +282,8 @@ void gemm_batch(float alpha, MatrixView<const float> a, Index a_batch, MatrixVie
                 MatrixView<float> c, Index c_batch, Index count, const Order& order, const Context& context) {
   batch(alpha, a, a_batch, b, b_batch, beta, c, c_batch, count, order, context);
 }
-void gemm_batch(double alpha, MatrixView<const double> a, Index a_batch, MatrixView<const double> b, Index b_batch, double beta,
-                MatrixView<double> c, Index c_batch, Index count, const Order& order, const Context& context) {
+void gemm_batch(double alpha, MatrixView<const double> a, Index a_batch, MatrixView<const double> b, Index b_batch,
+                double beta, MatrixView<double> c, Index c_batch, Index count, const Order& order, const Context& context) {
   batch(alpha, a, a_batch, b, b_batch, beta, c, c_batch, count, order, context);
 }
 
@@ -286,8 +293,8 @@ std::vector<KernelInfo> kernels() {
     for (const char* type : {"s", "d"})
       for (const char* op : {"fma", "mul"}) {
         const cpu::Tile tile = *type == 's' ? isa.f32 : isa.f64;
-        list.push_back({fmt::format("{}gemm_{}_{}x{}_{}", type, isa.name, tile.rows, tile.columns, op), std::string(isa.name),
-                        isa.built, isa.supported});
+        list.push_back({fmt::format("{}gemm_{}_{}x{}_{}", type, isa.name, tile.rows, tile.columns, op),
+                        std::string(isa.name), isa.built, isa.supported});
       }
   return list;
 }

@@ -48,13 +48,27 @@ class Stored {
   Stored(Index rows, Index cols, Layout layout) {
     Index rs = 0, cs = 0;
     switch (layout) {
-      case Layout::rows: rs = cols, cs = 1; break;
-      case Layout::padded_rows: rs = cols + 5, cs = 1; break;
-      case Layout::columns: rs = 1, cs = rows; break;
-      case Layout::padded_columns: rs = 1, cs = rows + 3; break;
-      case Layout::reversed: rs = -(cols + 2), cs = 1; break;
-      case Layout::spread: rs = 3 * cols + 4, cs = -3; break;
-      case Layout::repeated_row: rs = 0, cs = 1; break;
+      case Layout::rows:
+        rs = cols, cs = 1;
+        break;
+      case Layout::padded_rows:
+        rs = cols + 5, cs = 1;
+        break;
+      case Layout::columns:
+        rs = 1, cs = rows;
+        break;
+      case Layout::padded_columns:
+        rs = 1, cs = rows + 3;
+        break;
+      case Layout::reversed:
+        rs = -(cols + 2), cs = 1;
+        break;
+      case Layout::spread:
+        rs = 3 * cols + 4, cs = -3;
+        break;
+      case Layout::repeated_row:
+        rs = 0, cs = 1;
+        break;
     }
     const Index down = rows > 0 ? (rows - 1) * rs : 0, right = cols > 0 ? (cols - 1) * cs : 0;
     const Index low = std::min<Index>(down, 0) + std::min<Index>(right, 0);
@@ -102,21 +116,32 @@ class Random {
   template <class T>
   T value(Values kind) {
     switch (kind) {
-      case Values::normal: return static_cast<T>(normal_(engine_));
-      case Values::integers: return static_cast<T>(between(-8, 8));
-      case Values::corners: break;
+      case Values::normal:
+        return static_cast<T>(normal_(engine_));
+      case Values::integers:
+        return static_cast<T>(between(-8, 8));
+      case Values::corners:
+        break;
     }
     using L = std::numeric_limits<T>;
     const T sign = below(2) ? T(1) : T(-1);
     switch (below(12)) {
-      case 0: return sign * T(0);
-      case 1: return sign * L::denorm_min() * T(below(5000));
-      case 2: return sign * L::min();
-      case 3: return sign * std::sqrt(L::max());
-      case 4: return sign * std::sqrt(L::min());
-      case 5: return chance(5) ? sign * L::infinity() : sign;
-      case 6: return chance(5) ? L::quiet_NaN() : sign * T(0);
-      default: return sign * std::ldexp(T(1) + static_cast<T>(engine_() >> 11) * T(0x1p-53), int(between(-20, 20)));
+      case 0:
+        return sign * T(0);
+      case 1:
+        return sign * L::denorm_min() * T(below(5000));
+      case 2:
+        return sign * L::min();
+      case 3:
+        return sign * std::sqrt(L::max());
+      case 4:
+        return sign * std::sqrt(L::min());
+      case 5:
+        return chance(5) ? sign * L::infinity() : sign;
+      case 6:
+        return chance(5) ? L::quiet_NaN() : sign * T(0);
+      default:
+        return sign * std::ldexp(T(1) + static_cast<T>(engine_() >> 11) * T(0x1p-53), int(between(-20, 20)));
     }
   }
   std::mt19937_64& engine() { return engine_; }
@@ -137,8 +162,9 @@ struct Problem {
   std::uint64_t seed = 1;
 
   std::string text() const {
-    return fmt::format("order \"{}\", {} x {} x {} {}, alpha {}, beta {}, layouts {} {} {}, bias stride {}, values {}, seed {}", order,
-                       m, n, k, sizeof(T) == 4 ? "f32" : "f64", alpha, beta, int(a), int(b), int(c), bias_stride, int(values), seed);
+    return fmt::format(
+        "order \"{}\", {} x {} x {} {}, alpha {}, beta {}, layouts {} {} {}, bias stride {}, values {}, seed {}", order, m,
+        n, k, sizeof(T) == 4 ? "f32" : "f64", alpha, beta, int(a), int(b), int(c), bias_stride, int(values), seed);
   }
 };
 
@@ -148,8 +174,7 @@ struct Operands {
   std::vector<T> bias;
   Index bias_stride;
 
-  explicit Operands(const Problem<T>& p)
-      : a(p.m, p.k, p.a), b(p.k, p.n, p.b), c(p.m, p.n, p.c), bias_stride(p.bias_stride) {
+  explicit Operands(const Problem<T>& p) : a(p.m, p.k, p.a), b(p.k, p.n, p.b), c(p.m, p.n, p.c), bias_stride(p.bias_stride) {
     Random random(p.seed);
     a.fill([&] { return random.template value<T>(p.values); });
     b.fill([&] { return random.template value<T>(p.values); });
@@ -179,15 +204,18 @@ std::string differences(MatrixView<T> got, MatrixView<T> expected) {
     }
   if (count == 0) return "";
   const auto region = [](const std::set<Index>& x, Index n) {
-    return static_cast<Index>(x.size()) == n ? std::string("all") : fmt::format("{} of {}, {}..{}", x.size(), n, *x.begin(), *x.rbegin());
+    return static_cast<Index>(x.size()) == n ? std::string("all")
+                                             : fmt::format("{} of {}, {}..{}", x.size(), n, *x.begin(), *x.rbegin());
   };
-  return fmt::format("{} elements differ, rows: {}, columns: {}; {}", count, region(rows, got.rows), region(cols, got.cols), first);
+  return fmt::format("{} elements differ, rows: {}, columns: {}; {}", count, region(rows, got.rows), region(cols, got.cols),
+                     first);
 }
 
 template <class T>
 std::string dump(const Operands<T>& x, std::uint64_t seed) {
   const std::filesystem::path base = std::filesystem::temp_directory_path();
-  const std::string stem = fmt::format("samebits_failed_{}_{}x{}x{}_", seed, x.c.view().rows, x.c.view().cols, x.a.view().cols);
+  const std::string stem =
+      fmt::format("samebits_failed_{}_{}x{}x{}_", seed, x.c.view().rows, x.c.view().cols, x.a.view().cols);
   io::write_npy(base / (stem + "a.npy"), io::from_matrix(x.a_view()));
   io::write_npy(base / (stem + "b.npy"), io::from_matrix(x.b_view()));
   return (base / stem).string() + "{a,b}.npy";
@@ -205,7 +233,8 @@ void check(const Problem<T>& p, const Context& context) {
   const Order order = Order::parse(p.order);
   Operands<T> ours(p), reference(p);
   try {
-    reference::gemm(p.alpha, reference.a_view(), reference.b_view(), p.beta, reference.c.view(), order, reference.bias_view());
+    reference::gemm(p.alpha, reference.a_view(), reference.b_view(), p.beta, reference.c.view(), order,
+                    reference.bias_view());
   } catch (const Error& error) {
     EXPECT_THROW(
         {
@@ -221,8 +250,8 @@ void check(const Problem<T>& p, const Context& context) {
   plan.run(p.alpha, ours.a_view(), ours.b_view(), p.beta, ours.c.view(), ours.bias_view());
   ++(plan.kernel().find("reference") == std::string::npos ? tally.kernels : tally.reference);
   const std::string differ = differences(ours.c.view(), reference.c.view());
-  EXPECT_TRUE(differ.empty()) << p.text() << "\nisa \"" << context.isa << "\", " << context.threads << " threads, " << plan.kernel()
-                              << "\n"
+  EXPECT_TRUE(differ.empty()) << p.text() << "\nisa \"" << context.isa << "\", " << context.threads << " threads, "
+                              << plan.kernel() << "\n"
                               << differ << "\ninputs: " << dump(reference, p.seed);
   EXPECT_TRUE(ours.c.canaries_alive()) << p.text() << ", " << plan.kernel() << ": wrote outside C";
   EXPECT_TRUE(ours.a.canaries_alive() && ours.b.canaries_alive()) << p.text();
@@ -232,7 +261,8 @@ void check(const Problem<T>& p, const Context& context) {
 inline std::vector<std::string> usable_isas() {
   std::vector<std::string> list;
   for (const KernelInfo& info : kernels())
-    if (info.built && info.supported && info.isa != "reference" && (list.empty() || list.back() != info.isa)) list.push_back(info.isa);
+    if (info.built && info.supported && info.isa != "reference" && (list.empty() || list.back() != info.isa))
+      list.push_back(info.isa);
   return list;
 }
 

@@ -24,7 +24,8 @@ const char* const orders[] = {"fma",
                               "reverse > pairwise(3) > fma",
                               "f64 > chunks(20) > fma",
                               "bf16(rne) > split(3) > fma"};
-constexpr Index shapes[][3] = {{1, 70, 90}, {70, 1, 90}, {6, 7, 5}, {33, 65, 129}, {90, 50, 200}, {5, 300, 64}, {300, 5, 64}};
+constexpr Index shapes[][3] = {{1, 70, 90},   {70, 1, 90},  {6, 7, 5},   {33, 65, 129},
+                               {90, 50, 200}, {5, 300, 64}, {300, 5, 64}};
 
 template <class T>
 struct Matrices {
@@ -33,7 +34,9 @@ struct Matrices {
   Matrices(Index m_, Index n_, Index k_) : a(m_ * k_), b(k_ * n_), m(m_), n(n_), k(k_) {
     Random random(static_cast<std::uint64_t>(m * 10007 + n * 101 + k));
     // Subnormals among them: the tests of the environment would not notice its change otherwise.
-    const auto value = [&] { return random.chance(10) ? random.value<T>(Values::corners) : random.value<T>(Values::normal); };
+    const auto value = [&] {
+      return random.chance(10) ? random.value<T>(Values::corners) : random.value<T>(Values::normal);
+    };
     for (T& x : a) x = value();
     for (T& x : b) x = value();
   }
@@ -42,7 +45,8 @@ struct Matrices {
 };
 
 template <class T>
-std::vector<T> multiply(const std::string& order, MatrixView<const T> a, MatrixView<const T> b, const Context& context = {}) {
+std::vector<T> multiply(const std::string& order, MatrixView<const T> a, MatrixView<const T> b,
+                        const Context& context = {}) {
   std::vector<T> c(a.rows * b.cols, std::numeric_limits<T>::quiet_NaN());
   gemm(T(1), a, b, T(0), row_major(c.data(), a.rows, b.cols), Order::parse(order), context);
   return c;
@@ -98,7 +102,8 @@ TEST(Invariance, RowsAndColumnsAlone) {
   for_all([](const auto& x, const std::string& order, const auto& expected) {
     Random random(7);
     for (int times = 0; times < 3; ++times) {
-      const Index i = random.below(x.m), rows = random.between(1, x.m - i), j = random.below(x.n), cols = random.between(1, x.n - j);
+      const Index i = random.below(x.m), rows = random.between(1, x.m - i), j = random.below(x.n),
+                  cols = random.between(1, x.n - j);
       auto a = x.a_view(), b = x.b_view();
       a.data += i * x.k, a.rows = rows;
       b.data += j, b.cols = cols;
@@ -112,14 +117,14 @@ TEST(Invariance, RowsAndColumnsAlone) {
 
 TEST(Invariance, LeadingDimensionAndAlignment) {
   for_all([]<class T>(const Matrices<T>& x, const std::string& order, const std::vector<T>& expected) {
-    for (Index offset = 0; offset < Index(64 / sizeof(T)); offset += x.m > 50 ? 5 : 1) {
+    for (Index offset = 0; offset<Index(64 / sizeof(T)); offset += x.m> 50 ? 5 : 1) {
       const Index lda = x.k + offset % 5, ldb = x.n + offset % 7, ldc = x.n + offset % 3;
       std::vector<T> a(x.m * lda + 64, canary<T>), b(x.k * ldb + 64, canary<T>), c(x.m * ldc + 64, canary<T>);
       for (Index i = 0; i < x.m; ++i) std::copy_n(&x.a[i * x.k], x.k, &a[offset + i * lda]);
       for (Index i = 0; i < x.k; ++i) std::copy_n(&x.b[i * x.n], x.n, &b[(offset * 3) % 16 + i * ldb]);
       T* at = &c[(offset * 5) % 16];
-      gemm(T(1), row_major<const T>(&a[offset], x.m, x.k, lda), row_major<const T>(&b[(offset * 3) % 16], x.k, x.n, ldb), T(0),
-           row_major(at, x.m, x.n, ldc), Order::parse(order));
+      gemm(T(1), row_major<const T>(&a[offset], x.m, x.k, lda), row_major<const T>(&b[(offset * 3) % 16], x.k, x.n, ldb),
+           T(0), row_major(at, x.m, x.n, ldc), Order::parse(order));
       std::vector<T> got;
       for (Index i = 0; i < x.m; ++i) got.insert(got.end(), at + i * ldc, at + i * ldc + x.n);
       expect_same(got, expected, x.m, order);
@@ -149,9 +154,16 @@ TEST(Invariance, TileSizes) {
   for_all([](const auto& x, const std::string& order, const auto& expected) {
     Random random(11);
     for (int times = 0; times < 4; ++times) {
-      const cpu::Blocking sizes = {"test", random.between(1, 500), random.between(1, 5000), random.between(1, 5000),
-                                   random.of<Index>({0, 1 << 30}), random.of<Index>({0, 40}), random.of<Index>({0, 1 << 30}),
-                                   random.between(1, 30), 1, ""};
+      const cpu::Blocking sizes = {"test",
+                                   random.between(1, 500),
+                                   random.between(1, 5000),
+                                   random.between(1, 5000),
+                                   random.of<Index>({0, 1 << 30}),
+                                   random.of<Index>({0, 40}),
+                                   random.of<Index>({0, 1 << 30}),
+                                   random.between(1, 30),
+                                   1,
+                                   ""};
       cpu::override_blocking(&sizes);
       expect_same(multiply(order, x.a_view(), x.b_view()), expected, x.m, order);
       cpu::override_blocking(nullptr);

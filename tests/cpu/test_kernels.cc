@@ -24,7 +24,9 @@ TEST(Kernels, TheListTellsTheTiles) {
 }
 
 TEST(Kernels, APlanNamesItsKernel) {
-  const auto name = [](const char* order, const std::string& isa) { return Plan<float>(Order::parse(order), 8, 8, 8, {.isa = isa}).kernel(); };
+  const auto name = [](const char* order, const std::string& isa) {
+    return Plan<float>(Order::parse(order), 8, 8, 8, {.isa = isa}).kernel();
+  };
   EXPECT_EQ(name("fma", "portable"), "sgemm_portable_4x8_fma");
   EXPECT_EQ(name("chunks(4) > mul", "portable"), "sgemm_portable_4x8_mul");
   EXPECT_EQ(name("f64 > fma", "portable"), "dgemm_portable_4x8_fma");
@@ -51,7 +53,8 @@ TEST(Kernels, UnknownInstructionSets) {
 
 // Walks the blocks: positions are covered once and in order, the stack balances, kept tiles suffice.
 TEST(Schedule, BlocksCoverTheProgram) {
-  for (const char* order : {"fma", "chunks(7) > fma", "pairwise(4) > mul", "lanes(8, fold=pairs, tail=sum) > fma", "split(5) > chunks(6) > fma"})
+  for (const char* order :
+       {"fma", "chunks(7) > fma", "pairwise(4) > mul", "lanes(8, fold=pairs, tail=sum) > fma", "split(5) > chunks(6) > fma"})
     for (const std::uint32_t k : {1u, 2u, 31u, 100u, 257u})
       for (const std::uint32_t kc : {2u, 5u, 16u, 64u, 1000u}) {
         const Program program = compile(Order::parse(order).tree(k));

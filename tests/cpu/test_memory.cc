@@ -36,7 +36,9 @@ void run(Index m, Index n, Index k, const std::string& order, const Context& con
   Random random(static_cast<std::uint64_t>(m + n + k));
   for (Index i = 0; i < m * k; ++i) a.data()[i] = random.value<T>(Values::normal);
   for (Index i = 0; i < k * n; ++i) b.data()[i] = random.value<T>(Values::normal);
-  const auto view = [&](T* p, Index rows, Index cols) { return columns ? col_major(p, rows, cols) : row_major(p, rows, cols); };
+  const auto view = [&](T* p, Index rows, Index cols) {
+    return columns ? col_major(p, rows, cols) : row_major(p, rows, cols);
+  };
   std::vector<T> expected(m * n);
   reference::gemm<T>(1, view(a.data(), m, k), view(b.data(), k, n), 0, view(expected.data(), m, n), Order::parse(order));
   gemm(T(1), view(a.data(), m, k), view(b.data(), k, n), T(0), view(c.data(), m, n), Order::parse(order), context);
@@ -51,7 +53,8 @@ TEST(Memory, GuardPages) {
     for (const cpu::Blocking* sizes : {&packed, &in_place}) {
       cpu::override_blocking(sizes);
       for (const char* order : {"fma", "mul", "pairwise(5) > fma", "tree(2 + 0 + (1 + 3)) > fma"})
-        for (const auto& [m, n, k] : {std::array<Index, 3>{1, 1, 1}, {6, 7, 5}, {17, 33, 31}, {15, 16, 17}, {29, 5, 50}, {3, 100, 18}}) {
+        for (const auto& [m, n, k] :
+             {std::array<Index, 3>{1, 1, 1}, {6, 7, 5}, {17, 33, 31}, {15, 16, 17}, {29, 5, 50}, {3, 100, 18}}) {
           const Index depth = order[0] == 't' ? 4 : k;
           for (const bool at_end : {false, true})
             for (const bool columns : {false, true}) {

@@ -40,18 +40,43 @@ std::string random_order(Random& random, Index k) {
   const auto number = [&](Index low, Index high) { return std::to_string(random.between(low, high)); };
   std::string stages;
   switch (random.below(14)) {
-    case 0: break;
-    case 1: stages = "chunks(" + number(1, 40) + ") > "; break;
-    case 2: stages = "chunks(" + number(8, 64) + ", balance=4) > "; break;
-    case 3: stages = "split(" + number(1, 7) + ") > "; break;
-    case 4: stages = "lanes(" + random.of<std::string>({"2", "4", "8", "16"}) + ", fold=" + random.of<std::string>({"halves", "pairs", "left", "hadd"}) + ", tail=" + random.of<std::string>({"lanes", "chain", "sum", "lane0"}) + ") > "; break;
-    case 5: stages = "pairwise(" + number(1, 20) + ") > "; break;
-    case 6: stages = "reverse > "; break;
-    case 7: stages = "reverse > pairwise(3) > "; break;
-    case 8: stages = "split(2) > chunks(" + number(2, 20) + ") > "; break;
-    case 9: stages = "f64 > pairwise(" + number(4, 20) + ") > "; break;
-    case 10: stages = random.of<std::string>({"tf32(rna) > ", "bf16(rne) > ", "fp16(rne) > "}) + "chunks(" + number(5, 60) + ") > "; break;
-    case 11: stages = "chunks(" + number(3, 33) + ") > lanes(4) > "; break;
+    case 0:
+      break;
+    case 1:
+      stages = "chunks(" + number(1, 40) + ") > ";
+      break;
+    case 2:
+      stages = "chunks(" + number(8, 64) + ", balance=4) > ";
+      break;
+    case 3:
+      stages = "split(" + number(1, 7) + ") > ";
+      break;
+    case 4:
+      stages = "lanes(" + random.of<std::string>({"2", "4", "8", "16"}) +
+               ", fold=" + random.of<std::string>({"halves", "pairs", "left", "hadd"}) +
+               ", tail=" + random.of<std::string>({"lanes", "chain", "sum", "lane0"}) + ") > ";
+      break;
+    case 5:
+      stages = "pairwise(" + number(1, 20) + ") > ";
+      break;
+    case 6:
+      stages = "reverse > ";
+      break;
+    case 7:
+      stages = "reverse > pairwise(3) > ";
+      break;
+    case 8:
+      stages = "split(2) > chunks(" + number(2, 20) + ") > ";
+      break;
+    case 9:
+      stages = "f64 > pairwise(" + number(4, 20) + ") > ";
+      break;
+    case 10:
+      stages = random.of<std::string>({"tf32(rna) > ", "bf16(rne) > ", "fp16(rne) > "}) + "chunks(" + number(5, 60) + ") > ";
+      break;
+    case 11:
+      stages = "chunks(" + number(3, 33) + ") > lanes(4) > ";
+      break;
     default:
       if (k > 0 && k <= 64) stages = random_tree(random, k) + " > ";
   }
@@ -60,7 +85,8 @@ std::string random_order(Random& random, Index k) {
 
 std::string random_epilogue(Random& random) {
   if (random.chance(70)) return "";
-  std::string text = "epilogue(alpha=" + random.of<std::string>({"end", "block", "a"}) + ", c=" + random.of<std::string>({"last", "first", "seed"});
+  std::string text = "epilogue(alpha=" + random.of<std::string>({"end", "block", "a"}) +
+                     ", c=" + random.of<std::string>({"last", "first", "seed"});
   if (random.chance(40)) text += ", fused";
   return text + ") > ";
 }
@@ -96,8 +122,8 @@ void random_problems(std::uint64_t first_seed, int count, Index largest, bool re
   tally = {};
   if (const char* times = std::getenv("SAMEBITS_TEST_TIMES")) count *= std::max(1, std::atoi(times));  // a longer hunt
   const std::vector<std::string> isas = usable_isas();
-  const std::vector<Layout> layouts = {Layout::rows, Layout::rows, Layout::padded_rows, Layout::columns, Layout::padded_columns,
-                                       Layout::reversed, Layout::spread};
+  const std::vector<Layout> layouts = {Layout::rows,           Layout::rows,     Layout::padded_rows, Layout::columns,
+                                       Layout::padded_columns, Layout::reversed, Layout::spread};
   for (std::uint64_t seed = first_seed; seed < first_seed + count && !testing::Test::HasFailure(); ++seed) {
     Random random(seed);
     Problem<T> p;
@@ -122,17 +148,30 @@ void random_problems(std::uint64_t first_seed, int count, Index largest, bool re
       check(p, {.threads = int(random.between(1, 4)), .isa = isa});
       cpu::override_blocking(nullptr);
     }
-  }  const int all = tally.kernels + tally.reference + tally.refused;
+  }
+  const int all = tally.kernels + tally.reference + tally.refused;
   EXPECT_GT(tally.kernels, all * 2 / 3) << tally.reference << " by the reference, " << tally.refused << " refused";
 }
 
 }  // namespace
 
-TEST(Orders, Float) { random_problems<float>(1000, 250, 40, false); }
-TEST(Orders, Double) { random_problems<double>(2000, 150, 40, false); }
-TEST(Orders, FloatLarger) { random_problems<float>(3000, 25, 150, false); }
-TEST(Orders, DoubleLarger) { random_problems<double>(4000, 15, 150, false); }
-TEST(Orders, FloatRegions) { random_problems<float>(5000, 80, 40, true); }
-TEST(Orders, DoubleRegions) { random_problems<double>(6000, 40, 40, true); }
+TEST(Orders, Float) {
+  random_problems<float>(1000, 250, 40, false);
+}
+TEST(Orders, Double) {
+  random_problems<double>(2000, 150, 40, false);
+}
+TEST(Orders, FloatLarger) {
+  random_problems<float>(3000, 25, 150, false);
+}
+TEST(Orders, DoubleLarger) {
+  random_problems<double>(4000, 15, 150, false);
+}
+TEST(Orders, FloatRegions) {
+  random_problems<float>(5000, 80, 40, true);
+}
+TEST(Orders, DoubleRegions) {
+  random_problems<double>(6000, 40, 40, true);
+}
 
 }  // namespace samebits::test
