@@ -68,10 +68,10 @@ struct RegionReport {
 
 struct SideReport {
   std::string name;
-  std::string order;  // the whole, with regions; "" when nothing was reproduced
+  std::string order;       // the whole, with regions; "" when nothing was reproduced
   bool explained = false;  // every element reproduced, every region identified
   Index reproduced = 0;
-  bool outside = false;    // of the bound
+  bool outside = false;  // of the bound
   std::vector<RegionReport> regions;
   std::vector<std::string> notes;
 };
@@ -110,10 +110,10 @@ struct Report {
 };
 
 struct Options {
-  int threads = 1;                                         // for replaying; changes no result
-  std::function<void(const std::string&)> progress{};      // told what is going on; may be empty
-  // The element to trace: matrix of the batch, row, column; row -1: the first that differs, else (0, 0). Not given: the first
-  // that differs, if one does.
+  int threads = 1;                                     // for replaying; changes no result
+  std::function<void(const std::string&)> progress{};  // told what is going on; may be empty
+  // The element to trace: matrix of the batch, row, column; row -1: the first that differs, else (0, 0). Not given: the
+  // first that differs, if one does.
   std::optional<std::array<Index, 3>> element{};
 };
 
@@ -122,4 +122,4 @@ template <class T>
 Report explain(const Problem<T>& problem, const Side<T>& left, const Side<T>& right, const Options& options = {});
 
 }  // namespace explain
-}  // namespace samebits
+}  // namespace gnu::visibility("default")]]samebits

@@ -17,12 +17,16 @@
 namespace samebits::cli {
 namespace {
 
-[[noreturn]] void bad(const std::string& message) { throw Error(Code::invalid_argument, message); }
+[[noreturn]] void bad(const std::string& message) {
+  throw Error(Code::invalid_argument, message);
+}
 
 template <class T>
 const std::vector<T>& data(const io::Array& array) {
-  if constexpr (std::is_same_v<T, float>) return array.f32;
-  else return array.f64;
+  if constexpr (std::is_same_v<T, float>)
+    return array.f32;
+  else
+    return array.f64;
 }
 
 io::Array read(const std::string& path, const ProductOptions& options) {
@@ -52,7 +56,8 @@ SideText side_text(const std::string& s) {
 }
 
 std::string reading_text(const io::Reading& r) {
-  return fmt::format("{}{}{}", r.trans_a ? "A transposed" : "A as stored", " and ", r.trans_b ? "B transposed" : "B as stored");
+  return fmt::format("{}{}{}", r.trans_a ? "A transposed" : "A as stored", " and ",
+                     r.trans_b ? "B transposed" : "B as stored");
 }
 
 template <class T>
@@ -66,9 +71,11 @@ class Product {
       if (texts[s].kind != SideText::dump) continue;
       dumps[s] = read(texts[s].text, options);
       if (dumps[s]->dtype() != dtype_of<T>)
-        bad(fmt::format("{} holds {}, but {} holds {}", texts[s].text, io::name(dumps[s]->stored), options.a, io::name(a_.stored)));
+        bad(fmt::format("{} holds {}, but {} holds {}", texts[s].text, io::name(dumps[s]->stored), options.a,
+                        io::name(a_.stored)));
       if (shape && *shape != dumps[s]->shape)
-        bad(fmt::format("{} is {}, but {} is {}", texts[1].text, dumps[1]->shape_text(), texts[0].text, dumps[0]->shape_text()));
+        bad(fmt::format("{} is {}, but {} is {}", texts[1].text, dumps[1]->shape_text(), texts[0].text,
+                        dumps[0]->shape_text()));
       shape = dumps[s]->shape;
     }
     if (!options.c.empty()) c_file_ = read(options.c, options);
@@ -109,12 +116,15 @@ class Product {
     problem.threads = options_.threads;
     if (!c_file_) return;
     try {
-      if constexpr (std::is_same_v<T, float>) c_ = io::broadcast_f32(*c_file_, operands_.c_shape);
-      else c_ = io::broadcast_f64(*c_file_, operands_.c_shape);
+      if constexpr (std::is_same_v<T, float>)
+        c_ = io::broadcast_f32(*c_file_, operands_.c_shape);
+      else
+        c_ = io::broadcast_f64(*c_file_, operands_.c_shape);
     } catch (const Error& e) {
       bad(fmt::format("{}: {}", options_.c, e.what()));
     }
-    if (c_.size() != static_cast<std::size_t>(problem.elements())) bad(fmt::format("{}: not of the type of {}", options_.c, options_.a));
+    if (c_.size() != static_cast<std::size_t>(problem.elements()))
+      bad(fmt::format("{}: not of the type of {}", options_.c, options_.a));
     for (Index i = 0; i < operands_.count; ++i) problem.c.push_back(operands_.c(static_cast<const T*>(c_.data()), i));
   }
 
@@ -149,7 +159,8 @@ class Product {
                                           dumps[0] ? options_.left : options_.right)
                             : ""));
     if (asked.trans_a || asked.trans_b) {
-      if (std::ranges::find(fitting, asked) == fitting.end()) bad(fmt::format("{} does not fit the shapes", reading_text(asked)));
+      if (std::ranges::find(fitting, asked) == fitting.end())
+        bad(fmt::format("{} does not fit the shapes", reading_text(asked)));
       return form(asked);
     }
     if (fitting.size() == 1) return form(fitting.front());
@@ -160,14 +171,17 @@ class Product {
       const int dumped = bool(dumps[0]) + bool(dumps[1]);
       int fits = 0;
       for (const auto& d : dumps) fits += d && plausible(*d);
-      if (dumped == 0 ? r == asked : fits == dumped) both.push_back(r);
-      else if (fits) one.push_back(r);
+      if (dumped == 0 ? r == asked : fits == dumped)
+        both.push_back(r);
+      else if (fits)
+        one.push_back(r);
     }
     const auto& chosen = both.empty() ? one : both;
     if (chosen.size() != 1)
       bad(fmt::format("{} {} and {} {}: {} readings of them fit both results; say --ta or --tb", options_.a, a_.shape_text(),
                       options_.b, b_.shape_text(), chosen.size()));
-    note_ = fmt::format("read with {}: of {} readings that the shapes allow, the one whose values fit", reading_text(chosen.front()), fitting.size());
+    note_ = fmt::format("read with {}: of {} readings that the shapes allow, the one whose values fit",
+                        reading_text(chosen.front()), fitting.size());
     form(chosen.front());
   }
 
@@ -188,41 +202,66 @@ class Product {
     if (text.kind == SideText::order) {
       side.order = Order::parse(text.text);
       if (side.order->is_profile()) {
-        profiles::Call call{.dtype = dtype_of<T>, .m = problem.m(), .n = problem.n(), .k = problem.k(), .trans_a = problem.trans_a,
-                            .trans_b = problem.trans_b, .a_shape = problem.a_shape, .b_shape = problem.b_shape,
-                            .a_contiguous = operands_.a_contiguous, .b_contiguous = operands_.b_contiguous, .bias = added,
+        profiles::Call call{.dtype = dtype_of<T>,
+                            .m = problem.m(),
+                            .n = problem.n(),
+                            .k = problem.k(),
+                            .trans_a = problem.trans_a,
+                            .trans_b = problem.trans_b,
+                            .a_shape = problem.a_shape,
+                            .b_shape = problem.b_shape,
+                            .a_contiguous = operands_.a_contiguous,
+                            .b_contiguous = operands_.b_contiguous,
+                            .bias = added,
                             .threads = std::max(1, problem.threads)};
         side.order = profiles::resolve(*side.order, call);
         if (!side.order) bad(fmt::format("{} does not know this call", text.text));
       }
       const Plan<T> plan(*side.order, problem.m(), problem.n(), problem.k());
       for (Index i = 0; i < problem.batch(); ++i)
-        plan.run(1, problem.a[i], problem.b[i], added ? T(1) : T(0), row_major(side.values.data() + i * mn, problem.m(), problem.n()));
+        plan.run(1, problem.a[i], problem.b[i], added ? T(1) : T(0),
+                 row_major(side.values.data() + i * mn, problem.m(), problem.n()));
       return side;
     }
     const auto backend = open_backend(text.text);
     for (Index i = 0; i < problem.batch(); ++i) {
       const auto& a = problem.a[i];
       const auto& b = problem.b[i];
-      backend->multiply(BackendCall<T>{.m = problem.m(), .n = problem.n(), .k = problem.k(), .trans_a = problem.trans_a,
-                                       .trans_b = problem.trans_b, .beta = added ? T(1) : T(0), .a = a.data,
-                                       .lda = problem.trans_a ? a.col_stride : a.row_stride, .b = b.data,
-                                       .ldb = problem.trans_b ? b.col_stride : b.row_stride, .c = side.values.data() + i * mn,
-                                       .ldc = problem.n(), .threads = std::max(1, problem.threads)});
+      backend->multiply(BackendCall<T>{.m = problem.m(),
+                                       .n = problem.n(),
+                                       .k = problem.k(),
+                                       .trans_a = problem.trans_a,
+                                       .trans_b = problem.trans_b,
+                                       .beta = added ? T(1) : T(0),
+                                       .a = a.data,
+                                       .lda = problem.trans_a ? a.col_stride : a.row_stride,
+                                       .b = b.data,
+                                       .ldb = problem.trans_b ? b.col_stride : b.row_stride,
+                                       .c = side.values.data() + i * mn,
+                                       .ldc = problem.n(),
+                                       .threads = std::max(1, problem.threads)});
     }
     if (problem.batch() > 1) return side;  // searched like a dump
     // A live side is asked, at exactly this call; what it answers must replay these values too.
     const auto at64 = [](const T* x) { return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(x) % 64); };
     ProbeOptions asked;
     asked.epilogue = added;
-    const auto probed = probe(*backend, {.dtype = dtype_of<T>, .m = problem.m(), .n = problem.n(), .k = problem.k(),
-                                         .trans_a = problem.trans_a, .trans_b = problem.trans_b, .threads = std::max(1, problem.threads),
-                                         .a_offset = at64(problem.a[0].data), .b_offset = at64(problem.b[0].data),
-                                         .c_offset = at64(side.values.data())},
+    const auto probed = probe(*backend,
+                              {.dtype = dtype_of<T>,
+                               .m = problem.m(),
+                               .n = problem.n(),
+                               .k = problem.k(),
+                               .trans_a = problem.trans_a,
+                               .trans_b = problem.trans_b,
+                               .threads = std::max(1, problem.threads),
+                               .a_offset = at64(problem.a[0].data),
+                               .b_offset = at64(problem.b[0].data),
+                               .c_offset = at64(side.values.data())},
                               asked);
     if (probed.ok()) {
       side.order = probed.order;
-      side.source = fmt::format("probed in {} calls of {}, replayed on two data sets and on these inputs", probed.calls, backend->description());
+      side.source = fmt::format("probed in {} calls of {}, replayed on two data sets and on these inputs", probed.calls,
+                                backend->description());
     }
     return side;
   }
@@ -245,8 +284,11 @@ void add_product(CLI::App& app, ProductOptions& options) {
   app.add_option("--c", options.c, "what was added to the product: a bias, or a whole C");
   app.add_option("--left-profile", options.left_profile, "try only this profile for LEFT, e.g. 'openblas(core=haswell)'");
   app.add_option("--right-profile", options.right_profile, "the same for RIGHT");
-  app.add_option("--threads", options.threads, "threads of the calls that made the results (default: not known)")->check(CLI::NonNegativeNumber);
-  app.add_option("--element", options.element, "row and column of the element to trace")->expected(2)->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", options.threads, "threads of the calls that made the results (default: not known)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--element", options.element, "row and column of the element to trace")
+      ->expected(2)
+      ->check(CLI::NonNegativeNumber);
   add_reading(app, options.reading);
   add_dtype(app, options.void16);
   app.add_flag("--json", options.json, "print JSON");

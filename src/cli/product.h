@@ -15,7 +15,7 @@ struct ProductOptions {
   std::string a, b, c, left, right, left_profile, right_profile;
   ReadingFlags reading;
   std::optional<io::Stored> void16;
-  int threads = 0;        // of the calls that made the results; 0: not known
+  int threads = 0;  // of the calls that made the results; 0: not known
   bool json = false;
   std::vector<Index> element;  // row and column
 };

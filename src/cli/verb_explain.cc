@@ -11,21 +11,28 @@ namespace {
 // 0 equal; 4 a side is outside the bound; 1 both sides identified; 3 neither (2: bad usage or input).
 int status(explain::Verdict verdict) {
   switch (verdict) {
-    case explain::Verdict::equal: return 0;
-    case explain::Verdict::explained: return 1;
-    case explain::Verdict::outside_bound: return 4;
-    default: return 3;
+    case explain::Verdict::equal:
+      return 0;
+    case explain::Verdict::explained:
+      return 1;
+    case explain::Verdict::outside_bound:
+      return 4;
+    default:
+      return 3;
   }
 }
 
-const Verb verb("explain", "say why two results of one product differ: 0 equal, 1 both orders identified, 3 not, 4 outside the bound",
+const Verb verb("explain",
+                "say why two results of one product differ: 0 equal, 1 both orders identified, 3 not, 4 outside the bound",
                 [](CLI::App& app) {
                   auto options = std::make_shared<ProductOptions>();
                   add_product(app, *options);
                   return std::function<int()>([options] {
                     const auto report = explain_product(*options);
-                    if (options->json) fmt::print("{}", report::json(report));
-                    else if (!globals().quiet) fmt::print("{}", report::text(report, globals().color));
+                    if (options->json)
+                      fmt::print("{}", report::json(report));
+                    else if (!globals().quiet)
+                      fmt::print("{}", report::text(report, globals().color));
                     return status(report.verdict);
                   });
                 });

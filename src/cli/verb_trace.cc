@@ -16,12 +16,15 @@ const Verb verb("trace", "follow one element through two orders: 0 equal, 1 diff
     const auto report = explain_product(*options);
     if (!report.trace) {
       for (const auto& side : report.sides)
-        if (side.reproduced < report.elements) throw Error(Code::unsupported, fmt::format("no order reproduces {}", side.name));
+        if (side.reproduced < report.elements)
+          throw Error(Code::unsupported, fmt::format("no order reproduces {}", side.name));
       throw Error(Code::unsupported, "nothing to trace");
     }
     const auto& t = *report.trace;
-    if (options->json) fmt::print("{}", report::json(t));
-    else if (!globals().quiet) fmt::print("element ({}, {})\n{}", t.row, t.col, t.text);
+    if (options->json)
+      fmt::print("{}", report::json(t));
+    else if (!globals().quiet)
+      fmt::print("element ({}, {})\n{}", t.row, t.col, t.text);
     return t.left == t.right ? 0 : 1;
   });
 });

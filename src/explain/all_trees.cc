@@ -37,9 +37,12 @@ void AllTrees::values(const T* a, const T* b, std::vector<T>& out) const {
   std::vector<T> v(end_);
   for (std::size_t e = 0; e < end_; ++e) {
     const Entry& t = entries_[e];
-    if (t.x == Entry::none) v[e] = std::fma(a[t.leaf], b[t.leaf], T(0));
-    else if (t.leaf >= 0) v[e] = std::fma(a[t.leaf], b[t.leaf], v[t.x]);
-    else v[e] = v[t.x] + v[t.y];
+    if (t.x == Entry::none)
+      v[e] = std::fma(a[t.leaf], b[t.leaf], T(0));
+    else if (t.leaf >= 0)
+      v[e] = std::fma(a[t.leaf], b[t.leaf], v[t.x]);
+    else
+      v[e] = v[t.x] + v[t.y];
   }
   out.assign(v.begin() + static_cast<std::ptrdiff_t>(begin_), v.end());
 }
@@ -53,6 +56,8 @@ std::string AllTrees::text(std::size_t entry) const {
   return fmt::format("{} + ({})", text(t.x), text(t.y));
 }
 
-std::string AllTrees::order(std::size_t index) const { return fmt::format("tree({}) > fma", text(begin_ + index)); }
+std::string AllTrees::order(std::size_t index) const {
+  return fmt::format("tree({}) > fma", text(begin_ + index));
+}
 
 }  // namespace samebits::explain

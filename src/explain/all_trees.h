@@ -31,7 +31,7 @@ class AllTrees {
   };
   std::string text(std::size_t entry) const;
 
-  std::vector<Entry> entries_;  // subsets of leaves by growing mask, so operands stand before their sums
+  std::vector<Entry> entries_;       // subsets of leaves by growing mask, so operands stand before their sums
   std::size_t begin_ = 0, end_ = 0;  // the whole set's trees
 };
 

@@ -26,8 +26,10 @@ Kind kind(const Tree& t) {
   Kind k = Kind::narrow;
   for (const Node& n : t.nodes) {
     for (const Item& i : n.items)
-      if (!i.is_node() && i.op == Op::mma) return Kind::mma;
-      else if (!i.is_node() && i.op == Op::exact) return Kind::exact;
+      if (!i.is_node() && i.op == Op::mma)
+        return Kind::mma;
+      else if (!i.is_node() && i.op == Op::exact)
+        return Kind::exact;
     if (n.wide) k = Kind::wide;
   }
   return k;
@@ -35,14 +37,19 @@ Kind kind(const Tree& t) {
 
 std::string kind_text(const Tree& t, DType dtype) {
   switch (kind(t)) {
-    case Kind::narrow: return dtype == DType::f32 ? "float32" : "float64";
-    case Kind::wide: return "float64";
-    case Kind::exact: return "exact";
-    case Kind::mma: break;
+    case Kind::narrow:
+      return dtype == DType::f32 ? "float32" : "float64";
+    case Kind::wide:
+      return "float64";
+    case Kind::exact:
+      return "exact";
+    case Kind::mma:
+      break;
   }
   for (const Node& n : t.nodes)
     for (const Item& i : n.items)
-      if (!i.is_node() && i.op == Op::mma) return fmt::format("tensor core, blocks of {}, {} fraction bits", i.block, i.fraction);
+      if (!i.is_node() && i.op == Op::mma)
+        return fmt::format("tensor core, blocks of {}, {} fraction bits", i.block, i.fraction);
   return "";
 }
 
@@ -58,9 +65,17 @@ Tree with_wide(Tree t, bool wide) {
   return wide ? t : with_op(std::move(t), Op::mul_f32, Op::mul);
 }
 
-bool chain_op(Op op) { return op == Op::fma || op == Op::mul; }
+bool chain_op(Op op) {
+  return op == Op::fma || op == Op::mul;
+}
 
-std::string op_text(Op op) { return op == Op::fma ? "fma" : op == Op::mul ? "mul" : op == Op::mma ? "mma" : op == Op::exact ? "exact" : "mul(round=f32)"; }
+std::string op_text(Op op) {
+  return op == Op::fma     ? "fma"
+         : op == Op::mul   ? "mul"
+         : op == Op::mma   ? "mma"
+         : op == Op::exact ? "exact"
+                           : "mul(round=f32)";
+}
 
 std::string rounding_text(const InputRounding& r) {
   static constexpr std::array format = {"as they are", "tf32", "bf16", "fp16"};

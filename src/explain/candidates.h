@@ -19,8 +19,8 @@ struct Candidate {
 // epilogue does not matter.
 std::string equivalence_key(const Order& plain, Index k, bool added);
 
-// Commonest first, no two with one key. `out`: the format in which the result was stored. Orders with rounded inputs are there
-// only for formats that change some input of this problem.
+// Commonest first, no two with one key. `out`: the format in which the result was stored. Orders with rounded inputs are
+// there only for formats that change some input of this problem.
 template <class T>
 std::vector<Candidate> candidates(const Problem<T>& problem, Format out);
 

@@ -118,7 +118,8 @@ class Causes {
     for (const Index shift : {1, -1})
       for (const bool rows : {true, false})
         if (shifted(shift, rows))
-          return Cause<T>{fmt::format("{} i holds what {} i{:+} should", rows ? "row" : "column", rows ? "row" : "column", shift), {}};
+          return Cause<T>{
+              fmt::format("{} i holds what {} i{:+} should", rows ? "row" : "column", rows ? "row" : "column", shift), {}};
     return std::nullopt;
   }
 
@@ -202,7 +203,8 @@ Diagnosis diagnose(const Problem<T>& problem, const Side<T>& side, Search<T>& se
   }
   const std::string precision = dtype_of<T> == DType::f32 ? "float32" : "float64";
   if (outside.empty()) {
-    d.notes.push_back(fmt::format("every element judged ({}) is within the {} bound: a rounding difference", list.size(), precision));
+    d.notes.push_back(
+        fmt::format("every element judged ({}) is within the {} bound: a rounding difference", list.size(), precision));
     return d;
   }
   const auto show = [&](Index e) {
@@ -224,13 +226,14 @@ Diagnosis diagnose(const Problem<T>& problem, const Side<T>& side, Search<T>& se
 
   // What would bring it inside, looked for on the elements outside and as many others.
   std::vector<Index> sample(outside.begin(), outside.begin() + std::min<std::ptrdiff_t>(32, std::ssize(outside)));
-  for (std::size_t i = 0; i < 32 && i < list.size(); ++i) sample.push_back(list[i * list.size() / std::min<std::size_t>(32, list.size())]);
+  for (std::size_t i = 0; i < 32 && i < list.size(); ++i)
+    sample.push_back(list[i * list.size() / std::min<std::size_t>(32, list.size())]);
   Causes<T> causes(problem, side, sample);
   if (const auto cause = causes.find()) {
     d.outside = true;
     d.cause = cause->what;
-    d.notes.push_back(fmt::format("{} of {} elements are outside the {} bound; {}: then all {} looked at are inside", outside.size(),
-                                  list.size(), precision, cause->what, sample.size()));
+    d.notes.push_back(fmt::format("{} of {} elements are outside the {} bound; {}: then all {} looked at are inside",
+                                  outside.size(), list.size(), precision, cause->what, sample.size()));
     if (!cause->problem.a.empty()) {
       Search<T> again(cause->problem, side.format, options);
       const Fits fits = again.whole(side.values);
@@ -248,7 +251,8 @@ Diagnosis diagnose(const Problem<T>& problem, const Side<T>& side, Search<T>& se
     for (Index e : outside) ignored[static_cast<std::size_t>(e)] = 1;
     const Fits fits = search.whole(side.values, "", ignored);
     d.outside = true;
-    d.cause = fmt::format("{} of {} elements {} wrong: {}", outside.size(), list.size(), outside.size() == 1 ? "is" : "are", show(outside.front()));
+    d.cause = fmt::format("{} of {} elements {} wrong: {}", outside.size(), list.size(), outside.size() == 1 ? "is" : "are",
+                          show(outside.front()));
     d.notes.push_back(d.cause);
     if (fits.identified()) {
       d.order = fits.list.front().order.text();
@@ -264,13 +268,16 @@ Diagnosis diagnose(const Problem<T>& problem, const Side<T>& side, Search<T>& se
     if (!size) break;
   }
   if (size) {
-    d.notes.push_back(fmt::format("has the size of a {} error: {} of {} elements are outside the {} bound, all within that of {}",
-                                  name(*size), outside.size(), list.size(), precision, name(*size)));
+    d.notes.push_back(
+        fmt::format("has the size of a {} error: {} of {} elements are outside the {} bound, all within that of {}",
+                    name(*size), outside.size(), list.size(), precision, name(*size)));
     return d;
   }
   d.outside = true;
-  d.cause = fmt::format("{} of {} elements are further from the exact result than any rounding, FP16 inputs included, can bring them; first {}",
-                        outside.size(), list.size(), show(outside.front()));
+  d.cause = fmt::format(
+      "{} of {} elements are further from the exact result than any rounding, FP16 inputs included, can bring them; first "
+      "{}",
+      outside.size(), list.size(), show(outside.front()));
   d.notes.push_back(d.cause);
   return d;
 }

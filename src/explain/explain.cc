@@ -24,12 +24,13 @@ void check(const Problem<T>& p, const Side<T>& side) {
   if (p.a.empty() || p.a.size() != p.b.size()) fail("explain: as many A as B are needed, and at least one");
   for (Index i = 0; i < p.batch(); ++i) {
     if (p.a[i].rows != p.m() || p.a[i].cols != p.k() || p.b[i].rows != p.k() || p.b[i].cols != p.n())
-      fail(fmt::format("explain: the product {} of the batch is {} x {} times {} x {}, not {} x {} times {} x {}", i, p.a[i].rows,
-                       p.a[i].cols, p.b[i].rows, p.b[i].cols, p.m(), p.k(), p.k(), p.n()));
+      fail(fmt::format("explain: the product {} of the batch is {} x {} times {} x {}, not {} x {} times {} x {}", i,
+                       p.a[i].rows, p.a[i].cols, p.b[i].rows, p.b[i].cols, p.m(), p.k(), p.k(), p.n()));
   }
   if (!p.c.empty() && std::ssize(p.c) != p.batch()) fail("explain: one c for each product of the batch");
   for (const auto& c : p.c)
-    if (c.rows != p.m() || c.cols != p.n()) fail(fmt::format("explain: c is {} x {}, the product {} x {}", c.rows, c.cols, p.m(), p.n()));
+    if (c.rows != p.m() || c.cols != p.n())
+      fail(fmt::format("explain: c is {} x {}, the product {} x {}", c.rows, c.cols, p.m(), p.n()));
   if (std::ssize(side.values) != p.elements())
     fail(fmt::format("explain: {} holds {} elements, the product has {}", side.name, side.values.size(), p.elements()));
 }
@@ -38,7 +39,9 @@ Index length(const Range& r, Index limit) {
   const Index end = std::min(r.end, limit);
   return end <= r.begin ? 0 : (end - r.begin + r.step - 1) / r.step;
 }
-Range clip(const Range& r, Index limit) { return {r.begin, std::min(r.end, limit), r.step}; }
+Range clip(const Range& r, Index limit) {
+  return {r.begin, std::min(r.end, limit), r.step};
+}
 
 // One entry for each region of the order, all with the same facts; `like` gives them.
 template <class T>
@@ -67,7 +70,8 @@ template <class T>
 SideReport find_order(const Problem<T>& p, const Side<T>& side, Search<T>& search, const Options& options) {
   SideReport r;
   r.name = side.name;
-  if (side.order && std::ranges::equal(Replay<T>(p, options.threads).values(*side.order), side.values, [](T x, T y) { return same_bits(x, y); })) {
+  if (side.order && std::ranges::equal(Replay<T>(p, options.threads).values(*side.order), side.values,
+                                       [](T x, T y) { return same_bits(x, y); })) {
     r.order = side.order->text();
     RegionReport like;
     like.candidates = 1;
@@ -84,19 +88,23 @@ SideReport find_order(const Problem<T>& p, const Side<T>& side, Search<T>& searc
     r.order = fit.order.text();
     r.explained = fits.identified();
     r.reproduced = p.elements();
-    RegionReport like{.profiles = fit.profiles, .tried = fits.tried, .candidates = fits.candidates, .identified = r.explained};
+    RegionReport like{
+        .profiles = fit.profiles, .tried = fits.tried, .candidates = fits.candidates, .identified = r.explained};
     for (std::size_t i = 1; i < fits.list.size() && i <= 4; ++i) like.others.push_back(fits.list[i].order.text());
     if (fits.list.size() > 1)
       for (Index i = 0; i < p.m() && like.probe.empty(); ++i)
         for (Index j = 0; j < p.n() && like.probe.empty(); ++j)
-          if (const Order x = fit.order.at(i, j), y = fits.list[1].order.at(i, j); !equivalent(x, y, static_cast<std::size_t>(p.k())))
+          if (const Order x = fit.order.at(i, j), y = fits.list[1].order.at(i, j);
+              !equivalent(x, y, static_cast<std::size_t>(p.k())))
             like.probe = search.probe(x, y);
     r.regions = regions_of(fit.order, p, like);
     if (fits.near_exact)
-      r.notes.push_back("as good as correctly rounded: a compensated sum, which no order describes, gives these bits as well");
+      r.notes.push_back(
+          "as good as correctly rounded: a compensated sum, which no order describes, gives these bits as well");
     else if (!r.explained && fits.candidates == 1)
-      r.notes.push_back(fmt::format("{} elements are too few to exclude luck (a wrong order would pass with probability {:.2g})",
-                                    p.elements(), fits.chance));
+      r.notes.push_back(
+          fmt::format("{} elements are too few to exclude luck (a wrong order would pass with probability {:.2g})",
+                      p.elements(), fits.chance));
     return r;
   }
 
@@ -140,8 +148,15 @@ TraceReport trace_element(const Problem<T>& p, Index e, const Order& left, const
   if (!p.c.empty()) scale.beta = 1, scale.c = p.c[at.item](at.i, at.j);
   const Order l = left.at(at.i, at.j), r = right.at(at.i, at.j);
   const Trace t = trace(l, r, a.data(), b.data(), p.k(), scale);
-  TraceReport report{.item = at.item, .row = at.i, .col = at.j, .left_order = l.text(), .right_order = r.text(),
-                     .left = t.value(t.left), .right = t.value(t.right), .steps = {}, .text = t.text(left_name, right_name)};
+  TraceReport report{.item = at.item,
+                     .row = at.i,
+                     .col = at.j,
+                     .left_order = l.text(),
+                     .right_order = r.text(),
+                     .left = t.value(t.left),
+                     .right = t.value(t.right),
+                     .steps = {},
+                     .text = t.text(left_name, right_name)};
   for (const TraceStep& s : t.steps)
     report.steps.push_back({leaves_text(s.leaves), t.value(s.left, s.left_wide), t.value(s.right, s.right_wide), s.differs});
   return report;
@@ -149,7 +164,8 @@ TraceReport trace_element(const Problem<T>& p, Index e, const Order& left, const
 
 // Which side is nearer to the exact value, on the elements that differ.
 template <class T>
-void judge(const Problem<T>& p, const std::vector<Index>& different, const Side<T>& left, const Side<T>& right, Report& report) {
+void judge(const Problem<T>& p, const std::vector<Index>& different, const Side<T>& left, const Side<T>& right,
+           Report& report) {
   std::vector<T> a(p.k()), b(p.k());
   const Index step = std::max<Index>(1, std::ssize(different) * p.k() / (most_judged * 512));
   for (Index d = 0; d < std::ssize(different); d += step) {
@@ -170,7 +186,8 @@ void judge(const Problem<T>& p, const std::vector<Index>& different, const Side<
 
 // What the user can set so that both sides agree.
 template <class T>
-void advise(const Problem<T>& p, Search<T>& search, const Side<T>& left, const Side<T>& right, const Options& options, Report& report) {
+void advise(const Problem<T>& p, Search<T>& search, const Side<T>& left, const Side<T>& right, const Options& options,
+            Report& report) {
   const std::array sides = {&left, &right};
   const Replay<T> everything(p, options.threads);
   for (int s : {0, 1}) {
@@ -195,8 +212,9 @@ void advise(const Problem<T>& p, Search<T>& search, const Side<T>& left, const S
     if (side.order.empty() || side.reproduced < p.elements()) continue;
     const auto& profiles = side.regions.front().profiles;
     const std::string& text = side.order.size() > 100 && !profiles.empty() ? profiles.front() : side.order;
-    report.advice.push_back(fmt::format("samebits gemm A B -o C --order '{}' gives the bits of {} (tried: replayed, {} of {} elements)",
-                                        text, side.name, side.reproduced, p.elements()));
+    report.advice.push_back(
+        fmt::format("samebits gemm A B -o C --order '{}' gives the bits of {} (tried: replayed, {} of {} elements)", text,
+                    side.name, side.reproduced, p.elements()));
   }
 }
 
@@ -204,11 +222,16 @@ void advise(const Problem<T>& p, Search<T>& search, const Side<T>& left, const S
 
 std::string_view name(Verdict verdict) {
   switch (verdict) {
-    case Verdict::equal: return "equal";
-    case Verdict::explained: return "explained";
-    case Verdict::ambiguous: return "ambiguous";
-    case Verdict::unexplained: return "unexplained";
-    case Verdict::outside_bound: break;
+    case Verdict::equal:
+      return "equal";
+    case Verdict::explained:
+      return "explained";
+    case Verdict::ambiguous:
+      return "ambiguous";
+    case Verdict::unexplained:
+      return "unexplained";
+    case Verdict::outside_bound:
+      break;
   }
   return "outside-bound";
 }
@@ -238,10 +261,14 @@ Report explain(const Problem<T>& problem, const Side<T>& left, const Side<T>& ri
   const auto any = [&](auto&& f) { return std::ranges::any_of(report.sides, f); };
   const auto all = [&](auto&& f) { return std::ranges::all_of(report.sides, f); };
   const auto reproduced = [&](const SideReport& s) { return s.reproduced == report.elements && !s.order.empty(); };
-  if (difference.equal()) report.verdict = Verdict::equal;
-  else if (any([](const SideReport& s) { return s.outside; })) report.verdict = Verdict::outside_bound;
-  else if (all([](const SideReport& s) { return s.explained; })) report.verdict = Verdict::explained;
-  else report.verdict = all(reproduced) ? Verdict::ambiguous : Verdict::unexplained;
+  if (difference.equal())
+    report.verdict = Verdict::equal;
+  else if (any([](const SideReport& s) { return s.outside; }))
+    report.verdict = Verdict::outside_bound;
+  else if (all([](const SideReport& s) { return s.explained; }))
+    report.verdict = Verdict::explained;
+  else
+    report.verdict = all(reproduced) ? Verdict::ambiguous : Verdict::unexplained;
 
   std::vector<Index> different;
   for (Index e = 0; e < report.elements; ++e)
@@ -258,7 +285,8 @@ Report explain(const Problem<T>& problem, const Side<T>& left, const Side<T>& ri
       if (options.element && (*options.element)[1] >= 0) {
         const auto [item, i, j] = *options.element;
         if (item < 0 || item >= report.batch || i >= report.m || j < 0 || j >= report.n)
-          throw Error(Code::invalid_argument, fmt::format("no element ({}, {}) in a {} x {} result", i, j, report.m, report.n));
+          throw Error(Code::invalid_argument,
+                      fmt::format("no element ({}, {}) in a {} x {} result", i, j, report.m, report.n));
         e = (item * report.m + i) * report.n + j;
       }
       if (report.elements > 0) report.trace = trace_element(problem, e, l, r, left.name, right.name);

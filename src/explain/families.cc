@@ -16,15 +16,44 @@ Texts block_rules(Index k) {
     int q;
     const char* option;
   };
-  static constexpr Rule rules[] = {
-      {256, ""},           {128, ""},           {192, ""},           {512, ""},           {1024, ""},
-      {320, ", balance=8"}, {448, ", balance=16"}, {320, ", balance=16"}, {384, ", balance=16"}, {256, ", balance=4"},
-      {384, ", balance=1"}, {256, ", balance=1"}, {256, ", balance=half"}, {320, ", balance=half"}, {384, ", balance=half"},
-      {448, ", balance=half"}, {192, ", balance=half"}, {128, ", balance=half"}, {512, ", balance=half"}, {384, ", balance=4"},
-      {384, ", balance=8"}, {384, ""},           {320, ""},           {448, ""},           {64, ""},
-      {32, ""},            {16, ""},            {8, ""},             {4, ""},             {504, ""},
-      {288, ""},           {208, ""},           {112, ", short=second"}, {112, ""},       {384, ", max=480"},
-      {256, ", max=320"},  {4096, ""},          {2048, ""}};
+  static constexpr Rule rules[] = {{256, ""},
+                                   {128, ""},
+                                   {192, ""},
+                                   {512, ""},
+                                   {1024, ""},
+                                   {320, ", balance=8"},
+                                   {448, ", balance=16"},
+                                   {320, ", balance=16"},
+                                   {384, ", balance=16"},
+                                   {256, ", balance=4"},
+                                   {384, ", balance=1"},
+                                   {256, ", balance=1"},
+                                   {256, ", balance=half"},
+                                   {320, ", balance=half"},
+                                   {384, ", balance=half"},
+                                   {448, ", balance=half"},
+                                   {192, ", balance=half"},
+                                   {128, ", balance=half"},
+                                   {512, ", balance=half"},
+                                   {384, ", balance=4"},
+                                   {384, ", balance=8"},
+                                   {384, ""},
+                                   {320, ""},
+                                   {448, ""},
+                                   {64, ""},
+                                   {32, ""},
+                                   {16, ""},
+                                   {8, ""},
+                                   {4, ""},
+                                   {504, ""},
+                                   {288, ""},
+                                   {208, ""},
+                                   {112, ", short=second"},
+                                   {112, ""},
+                                   {384, ", max=480"},
+                                   {256, ", max=320"},
+                                   {4096, ""},
+                                   {2048, ""}};
   Texts out;
   for (const auto& r : rules)
     if (r.q < k) out.push_back(fmt::format("chunks({}{})", r.q, r.option));
@@ -96,7 +125,8 @@ std::vector<Family> families(Index k, DType dtype) {
     for (int v : {4, 8, 16})
       if (v <= k)
         for (const char* fold : {"halves", "pairs"})
-          for (const char* tail : {"lanes", "chain"}) add(true, fmt::format("lanes({}, fold={}, tail={}) > {}", v, fold, tail, op));
+          for (const char* tail : {"lanes", "chain"})
+            add(true, fmt::format("lanes({}, fold={}, tail={}) > {}", v, fold, tail, op));
   for (int s : {2, 4, 3, 8})
     if (s < k) add(true, fmt::format("split({}) > fma", s));
   // cuBLAS gemmSN_NN: S contiguous chunks, chains of B inside.
@@ -106,7 +136,8 @@ std::vector<Family> families(Index k, DType dtype) {
   for (int q : {4, 8, 2, 16})
     if (q < k)
       for (const auto* op : ops)
-        for (int seed : {1, 0}) add(false, seed ? fmt::format("chunks({}) > {}(seed={})", q, op, seed) : fmt::format("chunks({}) > {}", q, op));
+        for (int seed : {1, 0})
+          add(false, seed ? fmt::format("chunks({}) > {}(seed={})", q, op, seed) : fmt::format("chunks({}) > {}", q, op));
 
   for (const auto& s : splits(k))
     for (const auto* op : ops) add(false, fmt::format("{} > {}", s, op));

@@ -14,7 +14,8 @@ struct Family {
   bool common = false;  // also worth trying with rounded inputs and with c added elsewhere than at the end
 };
 
-// Commonest first. Parameters that do nothing at this k are left out where that is easily seen; equivalent orders may remain.
+// Commonest first. Parameters that do nothing at this k are left out where that is easily seen; equivalent orders may
+// remain.
 std::vector<Family> families(Index k, DType dtype);
 
 // Roundings of the inputs, as order texts: "tf32(rna)", ... Empty for double.

@@ -39,7 +39,9 @@ struct Cover {
 // Where an order agrees with the side, over the whole product; all matrices of a batch at once.
 using Map = std::vector<std::uint8_t>;
 
-Index length(const Range& r) { return r.end <= r.begin ? 0 : (r.end - r.begin + r.step - 1) / r.step; }
+Index length(const Range& r) {
+  return r.end <= r.begin ? 0 : (r.end - r.begin + r.step - 1) / r.step;
+}
 
 // Intervals of columns for one set of rows (or, `across`, of rows for one set of columns).
 void cover_part(const std::vector<Map>& maps, Index m, Index n, const Range& part, bool across, Cover& cover) {
@@ -47,7 +49,8 @@ void cover_part(const std::vector<Map>& maps, Index m, Index n, const Range& par
   std::vector<std::vector<std::uint8_t>> whole(maps.size(), std::vector<std::uint8_t>(lines, 1));
   for (std::size_t o = 0; o < maps.size(); ++o)
     for (Index l = 0; l < lines; ++l)
-      for (Index p = part.begin; p < part.end && whole[o][l]; p += part.step) whole[o][l] = across ? maps[o][l * n + p] : maps[o][p * n + l];
+      for (Index p = part.begin; p < part.end && whole[o][l]; p += part.step)
+        whole[o][l] = across ? maps[o][l * n + p] : maps[o][p * n + l];
   for (Index l = 0; l < lines;) {
     Index best = 0;
     std::size_t owner = 0;
@@ -115,8 +118,10 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
     Half h{std::vector<Mask>(lines.size()), {}};
     for (std::size_t g = 0; g < size; ++g)
       if (!held_back(grid.element(static_cast<Index>(g)))) {
-        if (across) h.chosen[row_of(g)] |= Mask{1} << col_of(g);
-        else h.chosen[col_of(g)] |= Mask{1} << row_of(g);
+        if (across)
+          h.chosen[row_of(g)] |= Mask{1} << col_of(g);
+        else
+          h.chosen[col_of(g)] |= Mask{1} << row_of(g);
       }
     const auto add = [&](Range r) {
       Mask mask = 0;
@@ -231,7 +236,8 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
     const bool beside = left.rows == right.rows && left.cols.end == right.cols.begin;
     const bool below = left.cols == right.cols && left.rows.end == right.rows.begin;
     if (!beside && !below) continue;
-    const Box last = beside ? Box{left.rows, {left.cols.end - 1, left.cols.end, 1}} : Box{{left.rows.end - 1, left.rows.end, 1}, left.cols};
+    const Box last = beside ? Box{left.rows, {left.cols.end - 1, left.cols.end, 1}}
+                            : Box{{left.rows.end - 1, left.rows.end, 1}, left.cols};
     bool also = true;
     for (Index i = last.rows.begin; i < last.rows.end; i += last.rows.step)
       for (Index j = last.cols.begin; j < last.cols.end; j += last.cols.step) also &= maps[right.owner][i * n + j] != 0;
@@ -284,9 +290,12 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
     Index beyond = 0, agrees = 0;
     for (Index e = 0; e < m * n; ++e)
       if (!inside(e / n, e % n)) ++beyond, agrees += mine[e];
-    const double q = std::max(p, (static_cast<double>(agrees) + 1) / (static_cast<double>(beyond) + 2)), count = static_cast<double>(r.elements);
-    const double chance = structures * std::max(static_cast<double>(r.tried) * std::pow(p, count), static_cast<double>(owners.size()) * std::pow(q, count));
-    r.identified = r.candidates == 1 && decided && chance <= chance_limit && !search.near_exact(list[owners[box.owner]].order);
+    const double q = std::max(p, (static_cast<double>(agrees) + 1) / (static_cast<double>(beyond) + 2)),
+                 count = static_cast<double>(r.elements);
+    const double chance = structures * std::max(static_cast<double>(r.tried) * std::pow(p, count),
+                                                static_cast<double>(owners.size()) * std::pow(q, count));
+    r.identified =
+        r.candidates == 1 && decided && chance <= chance_limit && !search.near_exact(list[owners[box.owner]].order);
     if (!decided) r.candidates = std::max<Index>(r.candidates, 2);
     if (!r.others.empty()) r.probe = search.probe(list[owners[box.owner]].order, Order::parse(r.others.front()));
     out.push_back(std::move(r));

@@ -17,13 +17,25 @@ std::vector<Index> iota(Index n) {
 
 template <class T>
 Replay<T>::Replay(const Problem<T>& problem, int threads)
-    : problem_(problem), items_(iota(problem.batch())), rows_(iota(problem.m())), cols_(iota(problem.n())), all_(true),
-      threads_(threads), a_(problem.a), b_(problem.b), c_(problem.c) {}
+    : problem_(problem),
+      items_(iota(problem.batch())),
+      rows_(iota(problem.m())),
+      cols_(iota(problem.n())),
+      all_(true),
+      threads_(threads),
+      a_(problem.a),
+      b_(problem.b),
+      c_(problem.c) {}
 
 template <class T>
 Replay<T>::Replay(const Problem<T>& problem, std::vector<Index> items, std::vector<Index> rows, std::vector<Index> cols,
                   int threads)
-    : problem_(problem), items_(std::move(items)), rows_(std::move(rows)), cols_(std::move(cols)), all_(false), threads_(threads) {
+    : problem_(problem),
+      items_(std::move(items)),
+      rows_(std::move(rows)),
+      cols_(std::move(cols)),
+      all_(false),
+      threads_(threads) {
   const Index m = std::ssize(rows_), n = std::ssize(cols_), k = problem.k();
   const auto keep = [&](std::vector<T> v, Index r, Index c) {
     storage_.push_back(std::move(v));

@@ -27,11 +27,12 @@ class Replay {
   // Everything. The problem must live as long.
   explicit Replay(const Problem<T>& problem, int threads = 1);
   // Copies the rows and columns named.
-  Replay(const Problem<T>& problem, std::vector<Index> items, std::vector<Index> rows, std::vector<Index> cols, int threads = 1);
+  Replay(const Problem<T>& problem, std::vector<Index> items, std::vector<Index> rows, std::vector<Index> cols,
+         int threads = 1);
 
   Index size() const { return static_cast<Index>(items_.size() * rows_.size() * cols_.size()); }
-  Place at(Index e) const;               // of the problem
-  Index element(Index e) const;          // its number in the whole problem
+  Place at(Index e) const;       // of the problem
+  Index element(Index e) const;  // its number in the whole problem
 
   // Any order, with regions or without. Throws what Plan throws.
   std::vector<T> values(const Order& order) const;

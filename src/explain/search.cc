@@ -31,7 +31,9 @@ struct Agreement {
   bool all() const { return fits() && confirmed == held_total; }
 };
 
-bool counts(const std::vector<std::uint8_t>& ignored, Index e) { return ignored.empty() || !ignored[static_cast<std::size_t>(e)]; }
+bool counts(const std::vector<std::uint8_t>& ignored, Index e) {
+  return ignored.empty() || !ignored[static_cast<std::size_t>(e)];
+}
 
 template <class T>
 Agreement agreement(const std::vector<T>& x, const std::vector<T>& y, const std::vector<std::uint8_t>& ignored) {
@@ -87,7 +89,8 @@ void Search<T>::screen() {
   items = std::min<Index>(problem_.batch(), std::max<Index>(1, wanted / rows / cols));
   grid_ = std::make_unique<Replay<T>>(problem_, spread(problem_.batch(), items), spread(problem_.m(), rows),
                                       spread(problem_.n(), cols));
-  if (options_.progress) options_.progress(fmt::format("trying {} orders on {} elements", candidates_.size(), grid_->size()));
+  if (options_.progress)
+    options_.progress(fmt::format("trying {} orders on {} elements", candidates_.size(), grid_->size()));
   grid_values_.resize(candidates_.size());
   parallel_for(candidates_.size(), options_.threads, [&](std::size_t c) {
     try {
@@ -112,9 +115,15 @@ template <class T>
 std::vector<typename Search<T>::Predicted> Search<T>::predictions(const std::string& only) const {
   std::vector<Predicted> list;
   std::map<std::string, std::size_t> by_text;
-  profiles::Call call{.dtype = dtype_of<T>, .m = problem_.m(), .n = problem_.n(), .k = problem_.k(),
-                      .trans_a = problem_.trans_a, .trans_b = problem_.trans_b, .a_shape = problem_.a_shape,
-                      .b_shape = problem_.b_shape, .bias = !problem_.c.empty()};
+  profiles::Call call{.dtype = dtype_of<T>,
+                      .m = problem_.m(),
+                      .n = problem_.n(),
+                      .k = problem_.k(),
+                      .trans_a = problem_.trans_a,
+                      .trans_b = problem_.trans_b,
+                      .a_shape = problem_.a_shape,
+                      .b_shape = problem_.b_shape,
+                      .bias = !problem_.c.empty()};
   call.same_operand = problem_.a.front().data == problem_.b.front().data;
   profiles::Keys given;
   std::string name = only;
@@ -170,8 +179,10 @@ typename Search<T>::Trees Search<T>::trees(const std::vector<T>& values, const s
     const bool confirms = held_back(e);
     for (std::size_t t = 0; t < state.size(); ++t) {
       const T x = problem_.c.empty() ? v[t] : v[t] + problem_.c[p.item](p.i, p.j);
-      if (same_bits(out_ == Format::none ? x : reference::round_to(out_, Rounding::rne, x), values[e])) ++agreeing;
-      else state[t] = std::min<std::uint8_t>(state[t], confirms ? survived : dead);
+      if (same_bits(out_ == Format::none ? x : reference::round_to(out_, Rounding::rne, x), values[e]))
+        ++agreeing;
+      else
+        state[t] = std::min<std::uint8_t>(state[t], confirms ? survived : dead);
     }
     ++seen;
   }
@@ -192,7 +203,8 @@ template <class T>
 bool Search<T>::near_exact(const Order& plain) const {
   const Tree tree = plain.tree(static_cast<std::size_t>(problem_.k()));
   const Node& root = tree.nodes[tree.root];
-  return problem_.k() > 1 && (root.wide || std::ranges::any_of(root.items, [](const Item& i) { return !i.is_node() && i.op == Op::exact; }));
+  return problem_.k() > 1 &&
+         (root.wide || std::ranges::any_of(root.items, [](const Item& i) { return !i.is_node() && i.op == Op::exact; }));
 }
 
 template <class T>
@@ -234,7 +246,8 @@ Fits Search<T>::whole(const std::vector<T>& values, const std::string& profile, 
     fits.list.push_back({order, key, names});
   };
 
-  const auto most_full_replays = static_cast<std::size_t>(std::clamp<Index>(100'000'000 / std::max<Index>(1, problem_.elements() * k), 64, 8192));
+  const auto most_full_replays =
+      static_cast<std::size_t>(std::clamp<Index>(100'000'000 / std::max<Index>(1, problem_.elements() * k), 64, 8192));
   std::vector<std::size_t> alive;
   if (profile.empty()) fits.tried += std::ssize(candidates_);
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
@@ -291,8 +304,9 @@ Fits Search<T>::whole(const std::vector<T>& values, const std::string& profile, 
       if (f.order.has_regions() || f.order.input().format != Format::none || f.order.epilogue() != Epilogue{}) return true;
       const Tree tree = f.order.tree(static_cast<std::size_t>(k));
       return std::ranges::any_of(tree.nodes, [](const Node& n) {
-        return n.wide || n.start_negative ||
-               std::ranges::any_of(n.items, [](const Item& i) { return !i.is_node() && i.op != Op::fma && i.op != Op::mul; });
+        return n.wide || n.start_negative || std::ranges::any_of(n.items, [](const Item& i) {
+                 return !i.is_node() && i.op != Op::fma && i.op != Op::mul;
+               });
       });
     });
     if (t.fit && std::ssize(fits.list) == others) {
@@ -342,7 +356,9 @@ std::string Search<T>::probe(const Order& x, const Order& y) const {
     std::fill(b.begin(), b.end(), T(1));
     a[i] = big;
     a[j] = -big;
-    if (auto text = differ(fmt::format("a row of A with 2^{} at k={}, -2^{} at k={}, 1 elsewhere, times ones", mask, i, mask, j)); !text.empty())
+    if (auto text =
+            differ(fmt::format("a row of A with 2^{} at k={}, -2^{} at k={}, 1 elsewhere, times ones", mask, i, mask, j));
+        !text.empty())
       return text;
   }
   for (int round = 0; round < 400; ++round) {
@@ -351,7 +367,10 @@ std::string Search<T>::probe(const Order& x, const Order& y) const {
     std::fill(b.begin(), b.end(), one);
     a[i] = -one;
     if (i != j) a[j] = one;
-    if (auto text = differ(fmt::format("a row of A with -(1+2^{}) at k={}, 1+2^{} at k={}, 0 elsewhere, times a column of 1+2^{}", small, i, small, j, small)); !text.empty())
+    if (auto text =
+            differ(fmt::format("a row of A with -(1+2^{}) at k={}, 1+2^{} at k={}, 0 elsewhere, times a column of 1+2^{}",
+                               small, i, small, j, small));
+        !text.empty())
       return text;
   }
   for (int bits : {11, 8}) {
@@ -359,14 +378,17 @@ std::string Search<T>::probe(const Order& x, const Order& y) const {
       std::fill(a.begin(), a.end(), T(0));
       std::fill(b.begin(), b.end(), T(1));
       a[0] = T(1) + std::ldexp(T(odd), -bits);
-      if (auto text = differ(fmt::format("a row of A with 1+{}*2^-{} at k=0, 0 elsewhere, times ones", odd, bits)); !text.empty())
+      if (auto text = differ(fmt::format("a row of A with 1+{}*2^-{} at k=0, 0 elsewhere, times ones", odd, bits));
+          !text.empty())
         return text;
     }
   }
   for (int power : {-20, 17}) {  // FP16 has fewer exponents than the others
     std::fill(a.begin(), a.end(), T(0));
     a[0] = std::ldexp(T(1) + std::ldexp(T(1), -9), power);
-    if (auto text = differ(fmt::format("a row of A with (1+2^-9)*2^{} at k=0, 0 elsewhere, times ones", power)); !text.empty()) return text;
+    if (auto text = differ(fmt::format("a row of A with (1+2^-9)*2^{} at k=0, 0 elsewhere, times ones", power));
+        !text.empty())
+      return text;
   }
   std::normal_distribution<double> normal;
   for (int round = 0; round < 100; ++round) {
@@ -375,7 +397,8 @@ std::string Search<T>::probe(const Order& x, const Order& y) const {
       b[i] = static_cast<T>(normal(random));
     }
     c = problem_.c.empty() ? T(0) : static_cast<T>(normal(random));
-    if (auto text = differ("more rows and columns of random numbers"); !text.empty()) return "more rows and columns of random numbers";
+    if (auto text = differ("more rows and columns of random numbers"); !text.empty())
+      return "more rows and columns of random numbers";
   }
   return "";
 }

@@ -29,10 +29,10 @@ struct Fit {
 };
 
 struct Fits {
-  std::vector<Fit> list;    // inequivalent, commonest first
-  Index candidates = 0;     // how many there are; more than list.size() when not all were written out
+  std::vector<Fit> list;  // inequivalent, commonest first
+  Index candidates = 0;   // how many there are; more than list.size() when not all were written out
   Index tried = 0;
-  double chance = 1;        // expected number of wrong orders that pass like this
+  double chance = 1;  // expected number of wrong orders that pass like this
   // The only fit is an exact or wider sum: a compensated sum, which no order describes, gives the same bits nearly always.
   bool near_exact = false;
   bool identified() const { return candidates == 1 && chance <= chance_limit && !near_exact; }

@@ -70,13 +70,17 @@ struct Recorded {
   Problem<T> problem;
 
   static const std::vector<T>& values(const io::Array& array) {
-    if constexpr (std::is_same_v<T, float>) return array.f32;
-    else return array.f64;
+    if constexpr (std::is_same_v<T, float>)
+      return array.f32;
+    else
+      return array.f64;
   }
 
   explicit Recorded(const std::string& name, bool transposed = true)
-      : directory(std::filesystem::path(SAMEBITS_TEST_DATA) / "cases" / name), a(io::read_npy(directory / "a.npy")),
-        b(io::read_npy(directory / "b.npy")), operands(io::operands(a, b, {.trans_a = false, .trans_b = transposed})) {
+      : directory(std::filesystem::path(SAMEBITS_TEST_DATA) / "cases" / name),
+        a(io::read_npy(directory / "a.npy")),
+        b(io::read_npy(directory / "b.npy")),
+        operands(io::operands(a, b, {.trans_a = false, .trans_b = transposed})) {
     for (Index i = 0; i < operands.count; ++i) {
       problem.a.push_back(operands.a(values(a).data(), i));
       problem.b.push_back(operands.b(values(b).data(), i));

@@ -39,13 +39,15 @@ void expect(const Recorded<T>& recorded, const SideReport& s, const Expected& ex
   if (order.starts_with('@')) {
     EXPECT_GT(s.regions.size(), 1u);
     ASSERT_FALSE(s.regions[0].profiles.empty());
-    EXPECT_TRUE(std::ranges::any_of(s.regions[0].profiles, [&](const auto& name) { return name.starts_with(order.substr(1) + "("); }))
-        << s.regions[0].profiles[0];
+    EXPECT_TRUE(std::ranges::any_of(s.regions[0].profiles, [&](const auto& name) {
+      return name.starts_with(order.substr(1) + "(");
+    })) << s.regions[0].profiles[0];
     return;
   }
   const Order found = Order::parse(s.order).at(0, 0);
   EXPECT_EQ(s.regions.size(), 1u);
-  EXPECT_EQ(equivalence_key(found, p.k(), !p.c.empty()), equivalence_key(Order::parse(order), p.k(), !p.c.empty())) << found.text();
+  EXPECT_EQ(equivalence_key(found, p.k(), !p.c.empty()), equivalence_key(Order::parse(order), p.k(), !p.c.empty()))
+      << found.text();
 }
 
 template <class T>
@@ -73,7 +75,8 @@ TEST(Cases, Linear5To7IsExplainedByAlignmentAlone) {
     const auto order = profiles::resolve(Order::parse(fmt::format("pytorch-cpu(dispatch=amd, offset={})", offset)), call);
     ASSERT_TRUE(order);
     const auto v = Made<float>::result_of(recorded.problem, *order);
-    EXPECT_EQ(std::ranges::count_if(std::views::iota(0, 42), [&](int e) { return same_bits(v[e], values[e]); }), agreeing) << offset;
+    EXPECT_EQ(std::ranges::count_if(std::views::iota(0, 42), [&](int e) { return same_bits(v[e], values[e]); }), agreeing)
+        << offset;
   }
   // No list of regions found by search may claim it.
   Options options;
@@ -91,7 +94,8 @@ TEST(Cases, Linear5To7InDoubleIsAmbiguous) {
 }
 
 TEST(Cases, BatchOfTwoElementsIsAmbiguous) {
-  EXPECT_EQ(expect_pair(Recorded<float>("bmm-small", false), {"torch-cpu", "?"}, {"numpy", "?"}).verdict, Verdict::ambiguous);
+  EXPECT_EQ(expect_pair(Recorded<float>("bmm-small", false), {"torch-cpu", "?"}, {"numpy", "?"}).verdict,
+            Verdict::ambiguous);
 }
 
 TEST(Cases, Linear500To64) {
@@ -109,7 +113,8 @@ TEST(Cases, Linear500To64InDouble) {
 
 TEST(Cases, LinearWithBias) {
   const Recorded<float> recorded("linear-bias");
-  expect_pair(recorded, {"torch-cpu", "epilogue(c=first) > chunks(192) > fma"}, {"ort-cpu-gemm", "epilogue(c=first) > chunks(256) > fma"});
+  expect_pair(recorded, {"torch-cpu", "epilogue(c=first) > chunks(192) > fma"},
+              {"ort-cpu-gemm", "epilogue(c=first) > chunks(256) > fma"});
   expect_pair(recorded, {"numpy", "lanes(16, fold=pairs, tail=lanes) > fma"}, {"ort-cpu-matmul-add", "chunks(256) > fma"});
 }
 
@@ -120,18 +125,22 @@ TEST(Cases, Matmul48By40) {
 }
 
 TEST(Cases, Threads) {
-  expect_pair(Recorded<float>("openblas-threads", false), {"numpy-haswell-1-thread", "@openblas"}, {"numpy-haswell-2-threads", "@openblas"});
-  expect_pair(Recorded<float>("ort-threads", false), {"ort-cpu-1-thread", "chunks(256) > fma"}, {"ort-cpu-2-threads", "@onnxruntime-cpu"});
+  expect_pair(Recorded<float>("openblas-threads", false), {"numpy-haswell-1-thread", "@openblas"},
+              {"numpy-haswell-2-threads", "@openblas"});
+  expect_pair(Recorded<float>("ort-threads", false), {"ort-cpu-1-thread", "chunks(256) > fma"},
+              {"ort-cpu-2-threads", "@onnxruntime-cpu"});
 }
 
 TEST(Cases, OneRowAndTwo) {
   const Recorded<float> one("gemm-row-1-of-2");
   expect_pair(one, {"ort-cpu-1-row", "lanes(8, fold=tree([0..3] + ([4..7])), tail=lanes) > mul"},
               {"torch-cpu-1-row", "lanes(4, head=4@0, fold=halves, tail=chain) > mul"});
-  expect_pair(one, {"numpy-1-row", "lanes(8, fold=hadd, tail=lanes) > fma"}, {"torch-cpu-1-row", "lanes(4, head=4@0, fold=halves, tail=chain) > mul"});
+  expect_pair(one, {"numpy-1-row", "lanes(8, fold=hadd, tail=lanes) > fma"},
+              {"torch-cpu-1-row", "lanes(4, head=4@0, fold=halves, tail=chain) > mul"});
   const Recorded<float> two("gemm-rows-2");
   expect_pair(two, {"ort-cpu-2-rows", "chunks(256) > fma"}, {"torch-cpu-2-rows", "lanes(4, fold=halves, tail=lanes) > mul"});
-  expect_pair(two, {"numpy-2-rows", "lanes(16, fold=pairs, tail=lanes) > fma"}, {"torch-cpu-2-rows", "lanes(4, fold=halves, tail=lanes) > mul"});
+  expect_pair(two, {"numpy-2-rows", "lanes(16, fold=pairs, tail=lanes) > fma"},
+              {"torch-cpu-2-rows", "lanes(4, fold=halves, tail=lanes) > mul"});
 }
 
 }  // namespace

@@ -35,15 +35,19 @@ void print_tallies() {
   Tally all;
   for (const auto& [kind, t] : tallies()) {
     fmt::print("{:<34} {:>6} {:>11} {:>10} {:>10} {:>6}\n", kind, t.dumps, t.identified, t.ambiguous, t.unclaimed, t.wrong);
-    all.dumps += t.dumps, all.identified += t.identified, all.ambiguous += t.ambiguous, all.unclaimed += t.unclaimed, all.wrong += t.wrong;
+    all.dumps += t.dumps, all.identified += t.identified, all.ambiguous += t.ambiguous, all.unclaimed += t.unclaimed,
+        all.wrong += t.wrong;
   }
-  fmt::print("{:<34} {:>6} {:>11} {:>10} {:>10} {:>6}\n", "all", all.dumps, all.identified, all.ambiguous, all.unclaimed, all.wrong);
+  fmt::print("{:<34} {:>6} {:>11} {:>10} {:>10} {:>6}\n", "all", all.dumps, all.identified, all.ambiguous, all.unclaimed,
+             all.wrong);
   tallies().clear();
 }
 
 using Random = std::mt19937_64;
 template <class C>
-const auto& pick(Random& random, const C& list) { return list[random() % list.size()]; }
+const auto& pick(Random& random, const C& list) {
+  return list[random() % list.size()];
+}
 
 Index draw_k(Random& random) {
   const auto r = random() % 10;
@@ -79,13 +83,18 @@ void judge(const std::string& kind, const Made<T>& made, const Order& truth, boo
   auto& t = tallies()[kind];
   ++t.dumps;
   const Index wrong = false_claims(made.problem, s, truth);
-  const auto where = fmt::format("{} x {} x {}{}: {}", report.m, report.n, report.k, made.bias.empty() ? "" : " + bias", truth.text());
+  const auto where =
+      fmt::format("{} x {} x {}{}: {}", report.m, report.n, report.k, made.bias.empty() ? "" : " + bias", truth.text());
   EXPECT_EQ(wrong, 0) << where << "\nclaimed " << s.order;
   EXPECT_FALSE(s.outside) << where << "\n" << (s.notes.empty() ? "" : s.notes.front());
-  if (wrong) ++t.wrong;
-  else if (s.explained) ++t.identified;
-  else if (s.reproduced == report.elements) ++t.ambiguous;
-  else ++t.unclaimed;
+  if (wrong)
+    ++t.wrong;
+  else if (s.explained)
+    ++t.identified;
+  else if (s.reproduced == report.elements)
+    ++t.ambiguous;
+  else
+    ++t.unclaimed;
   if (!in_families || s.explained || wrong) return;
   // Not identified: then the true order must be among what is left.
   Options options;
@@ -128,8 +137,10 @@ void uniform(Random& random, unsigned seed) {
   const Index k = draw_k(random), m = 1 + random() % 16, n = 1 + random() % 16;
   const bool added = random() % 4 == 0, rounded = !added && random() % 4 == 0;
   const Made<T> made(m, n, k, seed, added, random() % 2);
-  judge(rounded ? "one order, rounded inputs" : added ? "one order, bias" : "one order", made,
-        Order::parse(draw_plain(random, k, dtype_of<T>, added, rounded)), true);
+  judge(rounded ? "one order, rounded inputs"
+        : added ? "one order, bias"
+                : "one order",
+        made, Order::parse(draw_plain(random, k, dtype_of<T>, added, rounded)), true);
 }
 
 template <class T>
@@ -145,8 +156,12 @@ void by_regions(Random& random, unsigned seed) {
       for (Index s = 1; s < r; ++s) list.push_back({{s, m, r}, cols, plain()});
       break;
     }
-    case 1: list.push_back({{0, 1 + static_cast<Index>(random() % (m - 1)), 1}, cols, plain()}); break;
-    case 2: list.push_back({rows, {n - 1 - static_cast<Index>(random() % std::min<Index>(4, n - 1)), n, 1}, plain()}); break;
+    case 1:
+      list.push_back({{0, 1 + static_cast<Index>(random() % (m - 1)), 1}, cols, plain()});
+      break;
+    case 2:
+      list.push_back({rows, {n - 1 - static_cast<Index>(random() % std::min<Index>(4, n - 1)), n, 1}, plain()});
+      break;
     default: {
       const Index x = 1 + random() % (n - 1);
       list.push_back({rows, {x, n, 1}, plain()});
@@ -190,10 +205,14 @@ TEST(SelfTest, KnownOrdersAreNeverMistaken) {
     const unsigned seed = 1000 + i;
     const bool twice = random() % 5 == 0;
     const auto make = random() % 20;
-    if (make < 9) twice ? uniform<double>(random, seed) : uniform<float>(random, seed);
-    else if (make < 14) twice ? by_regions<double>(random, seed) : by_regions<float>(random, seed);
-    else if (make < 17) twice ? anything<double>(random, seed) : anything<float>(random, seed);
-    else twice ? by_profile<double>(random, seed) : by_profile<float>(random, seed);
+    if (make < 9)
+      twice ? uniform<double>(random, seed) : uniform<float>(random, seed);
+    else if (make < 14)
+      twice ? by_regions<double>(random, seed) : by_regions<float>(random, seed);
+    else if (make < 17)
+      twice ? anything<double>(random, seed) : anything<float>(random, seed);
+    else
+      twice ? by_profile<double>(random, seed) : by_profile<float>(random, seed);
   }
   print_tallies();
 }
@@ -221,7 +240,8 @@ float stochastic(const std::vector<float>& a, const std::vector<float>& b, Rando
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double exact = static_cast<double>(s) + static_cast<double>(a[i]) * static_cast<double>(b[i]);
     const float near = static_cast<float>(exact);
-    if (static_cast<double>(near) == exact) s = near;
+    if (static_cast<double>(near) == exact)
+      s = near;
     else {
       const float other = std::nextafter(near, exact > static_cast<double>(near) ? INFINITY : -INFINITY);
       const double gap = std::fabs(static_cast<double>(other) - static_cast<double>(near));
@@ -240,7 +260,8 @@ TEST(SelfTest, DecoysAreNotClaimed) {
     const Made<float> made(m, n, k, 5000 + i, false, random() % 2);
     Side<float> side{"decoy", std::vector<float>(m * n)};
     const auto kind = i % 4;
-    const char* names[] = {"decoy: random tree", "decoy: Kahan", "decoy: k shuffled by element", "decoy: stochastic rounding"};
+    const char* names[] = {"decoy: random tree", "decoy: Kahan", "decoy: k shuffled by element",
+                           "decoy: stochastic rounding"};
     const Tree tree = order::random_tree(random, static_cast<std::uint32_t>(k), random() % 2 ? Op::fma : Op::mul);
     std::vector<float> a(k), b(k);
     for (Index e = 0; e < m * n; ++e) {
@@ -262,9 +283,12 @@ TEST(SelfTest, DecoysAreNotClaimed) {
     for (const auto& r : s.regions) claimed += r.identified;
     EXPECT_EQ(claimed, 0) << names[kind] << ' ' << m << " x " << n << " x " << k << ": " << s.order;
     EXPECT_FALSE(s.outside) << names[kind];
-    if (claimed) ++t.wrong;
-    else if (s.reproduced == report.elements) ++t.ambiguous;
-    else ++t.unclaimed;
+    if (claimed)
+      ++t.wrong;
+    else if (s.reproduced == report.elements)
+      ++t.ambiguous;
+    else
+      ++t.unclaimed;
   }
   print_tallies();
 }
