@@ -89,11 +89,13 @@ TEST(Peers, ExplainComparesPrograms) {
   const auto r = probe_json("--no-epilogue " + command(numpy) + " -m 6 -n 7 -k 5");
   EXPECT_EQ(r["reproduced"].get<int>(), 42);
   const auto a = directory + "samebits_a.npy", b = directory + "samebits_b.npy";
-  const auto made = std::system((python + " -c \"import numpy as np; r = np.random.default_rng(1); np.save('" + a + "', r.standard_normal((6, 300), dtype='f4')); np.save('" +
-                                 b + "', r.standard_normal((300, 40), dtype='f4'))\"").c_str());
+  const auto made = std::system((python + " -c \"import numpy as np; r = np.random.default_rng(1); np.save('" + a + "', r.standard_normal((1, 12), dtype='f4')); np.save('" +
+                                 b + "', r.standard_normal((12, 8), dtype='f4'))\"").c_str());
   ASSERT_EQ(made, 0);
-  const auto explained = run_program("A=b", "explain -a " + a + " -b " + b + " --left " + command(numpy) + " --right " + command(ort));
-  EXPECT_TRUE(explained.status == 0 || explained.status == 1) << explained.text;
+  // One row: each call costs a process. ONNX Runtime adds groups of four products there (three of them), NumPy has a chain.
+  const auto explained = run_program("A=b", "explain " + a + " " + b + " " + command(numpy) + " " + command(ort));
+  EXPECT_TRUE(explained.status == 0 || explained.status == 1 || explained.status == 3) << explained.text;
+  EXPECT_NE(explained.text.find("split(3) > mul"), std::string::npos) << explained.text;
 }
 
 }  // namespace
