@@ -188,8 +188,11 @@ std::optional<Order> order(const Call& call, const Keys& keys) {
 std::optional<Areas> mkl_gemm(const Call& call, const std::string& dispatch) {
   if (dispatch == "amd") {
     if (call.trans_a && (call.dtype == DType::f64 || call.m * call.n == 1)) return {};
+    // Threads divide these among themselves and take other kernels.
+    if (call.threads > 1 && call.dtype == DType::f32 && call.m >= 4 && call.m < 12 && call.n >= 12) return {};
     return Amd(call).run();
   }
+  if (call.threads > 1) return {};  // K is divided
   return intel(call, dispatch == "avx512");
 }
 

@@ -54,6 +54,15 @@ TEST(Registry, NamesAreDifferentAndEachProfileSaysWhatWasVerified) {
     EXPECT_NE(profiles::find(name)->verified[0].find("prediction"), std::string::npos) << name;
 }
 
+TEST(Registry, MklHasNoRuleWhereThreadsTakeOtherKernels) {
+  auto c = call(DType::f32, 6, 64, 100, true);
+  EXPECT_TRUE(profiles::resolve(Order::parse("mkl(dispatch=amd)"), c));
+  EXPECT_TRUE(profiles::resolve(Order::parse("pytorch-cpu()"), c));
+  c.threads = 2;
+  EXPECT_FALSE(profiles::resolve(Order::parse("mkl(dispatch=amd)"), c));
+  EXPECT_FALSE(profiles::resolve(Order::parse("pytorch-cpu()"), c));
+}
+
 TEST(Registry, WhatIsNotGivenComesFromTheCall) {
   auto c = call(DType::f32, 6, 300, 600, false);
   const Order profile = Order::parse("onnxruntime-cpu()");
