@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cpu/blocking.h"
 #include "cpu/pool.h"
 #include "cpu/product.h"
 #include "cpu/registry.h"
@@ -204,6 +205,10 @@ Plan<T>::Plan(const Order& order, Index m, Index n, Index k, const Context& cont
   order.check_shape(m, n);
   impl_ = std::make_unique<Impl>(
       Impl{m, n, k, thread_count(context.threads), make_parts<T>(order, m, n, k, cpu::resolve_isa(context.isa))});
+  // What is not worth a second thread takes the shorter way of one.
+  if (!order.has_regions() && impl_->parts[0].product &&
+      double(m) * double(n) * double(k) < 2 * double(cpu::blocking().thread_work))
+    impl_->threads = 1;
   constexpr Index most = Index{1} << 30;
   if (!order.has_regions() && impl_->threads == 1 && m < most && n < most && k < most)
     impl_->small = impl_->parts[0].product.get();
