@@ -53,22 +53,22 @@ std::vector<NodePair> pairs(const Structure& s, bool (*wanted)(const Structure&,
   return out;
 }
 
-// A sum of two looks the same under both masks: it is as wide as its parent.
-std::vector<char> wide_nodes(const Structure& s, const Answers& answers) {
+// `carried`: the node's value reaches the sum that it is added to with more than float's bits.
+struct Widths {
+  std::vector<char> carried, wide;
+};
+Widths widths(const Structure& s, const Answers& answers) {
   const auto least = smallest_leaves(s);
-  const auto order = post_order(s);
-  std::vector<char> wide(s.nodes.size(), 0);
-  for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    const auto& n = s.nodes[*it];
+  Widths w{std::vector<char>(s.nodes.size(), 0), std::vector<char>(s.nodes.size(), 0)};
+  for (const auto i : post_order(s)) {
+    const auto& n = s.nodes[i];
     if (n.is_leaf()) continue;
-    if (n.size > 2) {
-      const auto small = answers.small_levels.find(make_pair_of(least[n.children[0]], least[n.children[1]]));
-      wide[*it] = small != answers.small_levels.end() && small->second != n.size;
-    }
-    for (const auto c : n.children)
-      if (s.nodes[c].size == 2) wide[c] = wide[*it];
+    const auto it = answers.carries.find(make_pair_of(least[n.children[0]], least[n.children[1]]));
+    w.carried[i] = it != answers.carries.end() && it->second;
+    w.wide[i] = w.carried[i];
+    for (const auto c : n.children) w.wide[i] |= w.carried[c];
   }
-  return wide;
+  return w;
 }
 
 class Emitter {
@@ -154,25 +154,38 @@ std::vector<NodePair> width_pairs(const Structure& s) {
   return pairs(s, [](const Structure&, const Structure::Node& n) { return n.size > 2; });
 }
 
+std::vector<Asked> carry_questions(const Structure& s) {
+  const auto least = smallest_leaves(s);
+  std::vector<Asked> out;
+  for (const auto& parent : s.nodes)
+    for (std::size_t i = 0; i < parent.children.size(); ++i) {
+      const auto& n = s.nodes[parent.children[i]];
+      if (!n.is_leaf())
+        out.push_back({make_pair_of(least[n.children[0]], least[n.children[1]]), least[parent.children[i == 0 ? 1 : 0]]});
+    }
+  return out;
+}
+
 std::vector<NodePair> product_pairs(const Structure& s, const Answers& answers) {
-  const auto wide = wide_nodes(s, answers);
+  const auto wide = widths(s, answers).wide;
   auto list = join_pairs(s);
   std::erase_if(list, [&](const NodePair& p) { return wide[p.node] == 0; });
   return list;
 }
 
-Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction, bool products_exact, bool negative_start) {
+Assembly assemble(const Structure& s, const Answers& answers, const Arithmetic& arithmetic) {
   Assembly out;
   const auto least = smallest_leaves(s);
   const auto order = post_order(s);
 
-  const auto wide = wide_nodes(s, answers);
+  const auto width = widths(s, answers);
   std::vector<char> rounded_product(s.nodes[s.root].size, 0);
   for (const auto& [node, pair] : product_pairs(s, answers)) {
     const auto it = answers.products.find(pair);
     if (it == answers.products.end()) continue;
     for (const auto c : s.nodes[node].children)
-      if (s.nodes[c].is_leaf()) rounded_product[s.nodes[c].leaf] = (it->second & (s.nodes[c].leaf == first_of(pair) ? 1 : 2)) != 0;
+      if (s.nodes[c].is_leaf())
+        rounded_product[s.nodes[c].leaf] = (it->second & (s.nodes[c].leaf == first_of(pair) ? 1 : 2)) != 0;
   }
 
   unsigned block = 0;
@@ -181,13 +194,14 @@ Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction,
     unsigned leaves = 0, sums = 0;
     for (const auto c : n.children) s.nodes[c].is_leaf() ? ++leaves : ++sums;
     if (sums > 1) {
-      out.why_not = fmt::format("{} sums and {} products are added at once, which no order of the language does", sums, leaves);
+      out.why_not =
+          fmt::format("{} sums and {} products are added at once, which no order of the language does", sums, leaves);
       return out;
     }
     block = std::max(block, leaves);
   }
 
-  bool any_fused = products_exact;
+  bool any_fused = arithmetic.products_exact || arithmetic.fused_seeds;
   for (const auto& [pair, join] : answers.joins) any_fused |= join != 0;
 
   std::vector<Accumulator> accumulators;
@@ -202,15 +216,29 @@ Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction,
     if (is_wide) part.op = rounded_product[k] ? Op::mul_f32 : Op::fma;
     return part;
   };
+  // The accumulator of a sum, rounded to float where it does not stay wide.
+  const auto rounded = [&](std::uint32_t node) {
+    if (!accumulators[of[node]].wide || width.carried[node] != 0) return of[node];
+    const auto fresh = make(false);
+    accumulators[fresh].parts.push_back({true, of[node], Op::fma, 0});
+    return fresh;
+  };
   // The accumulator of `node`, ready to be continued at this width.
   const auto continued = [&](std::uint32_t node, bool is_wide) {
-    if (!s.nodes[node].is_leaf() && accumulators[of[node]].wide == is_wide) return of[node];
+    Part first;
+    if (s.nodes[node].is_leaf()) {
+      first = leaf_part(node, is_wide);
+    } else {
+      const auto sum = rounded(node);
+      if (accumulators[sum].wide == is_wide) return sum;
+      first = {true, sum, Op::fma, 0};
+    }
     const auto fresh = make(is_wide);
-    accumulators[fresh].parts.push_back(s.nodes[node].is_leaf() ? leaf_part(node, is_wide) : Part{true, of[node], Op::fma, 0});
+    accumulators[fresh].parts.push_back(first);
     return fresh;
   };
   const auto finished = [&](std::uint32_t node) {
-    if (!s.nodes[node].is_leaf()) return of[node];
+    if (!s.nodes[node].is_leaf()) return rounded(node);
     const auto fresh = make(false);
     accumulators[fresh].parts.push_back(leaf_part(node, false));
     return fresh;
@@ -233,16 +261,17 @@ Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction,
       of[i] = a;
       continue;
     }
-    const bool w = wide[i] != 0;
+    const bool w = width.wide[i] != 0;
     if (!x_leaf && !y_leaf) {
       of[i] = continued(x, w);
-      accumulators[of[i]].parts.push_back({true, of[y], Op::fma, 0});
+      accumulators[of[i]].parts.push_back({true, finished(y), Op::fma, 0});
       continue;
     }
     const auto pair = make_pair_of(least[x], least[y]);
     const auto answer = answers.joins.find(pair);
     int join = answer == answers.joins.end() ? 0 : answer->second;
-    if (products_exact || w) join = x_leaf && !y_leaf ? -1 : 1;  // which of the two is joined does not matter then
+    if (arithmetic.products_exact || w)
+      join = x_leaf && !y_leaf ? -1 : 1;  // which of the two is joined does not matter then
     // y is least[y]'s side, the larger: +1 joins it, -1 joins x's leaf onto y.
     if (join > 0 && y_leaf) {
       of[i] = continued(x, w);
@@ -269,7 +298,7 @@ Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction,
     for (unsigned size : {32u, 16u, 8u, 4u})
       if (block <= size && size < 2 * std::max(block, 4u)) block = size;
   out.block = block;
-  const Emitter emitter(accumulators, block, fraction, negative_start);
+  const Emitter emitter(accumulators, block, arithmetic.fraction, arithmetic.negative_start);
   if (block > 0) {
     for (const auto& a : accumulators)
       if (!emitter.regular(a)) {

@@ -12,11 +12,22 @@
 
 namespace samebits::explain {
 
+// Two leaves, or three.
+struct Asked {
+  Pair pair = 0;
+  std::uint32_t third = 0;
+  friend auto operator<=>(const Asked&, const Asked&) = default;
+};
+
 struct Answers {
-  Levels levels;                             // L(i, j)
-  std::unordered_map<Pair, int> joins;       // +1: the larger leaf is joined by fma, -1: the smaller one, 0: neither
-  Levels small_levels;                       // L(i, j) as a smaller mask shows it: differs where the sum is wider
-  // In sums wider than float: +1 when the product of the smaller leaf is rounded to float all the same, +2 that of the larger.
+  Levels levels;                        // L(i, j)
+  std::unordered_map<Pair, int> joins;  // +1: the larger leaf is joined by fma, -1: the smaller one, 0: neither
+  Levels small_levels;                  // L(i, j) as a smaller mask shows it: differs where a sum between is wider
+  // Does the sum in which the leaves of the pair meet keep more than float's bits until it is added to the next? Where no
+  // sum is wider nothing was asked.
+  std::unordered_map<Pair, bool> carries;
+  // In sums wider than float: +1 when the product of the smaller leaf is rounded to float all the same, +2 that of the
+  // larger.
   std::unordered_map<Pair, int> products;
 };
 
@@ -29,17 +40,22 @@ struct NodePair {
 std::vector<NodePair> join_pairs(const Structure& s);
 // All nodes of three leaves and more.
 std::vector<NodePair> width_pairs(const Structure& s);
-
-// Of these, the nodes with a leaf as a child that answers.small_levels show to be wide.
+// One for each sum but the last: a leaf of each of its two parts, and one of what it is added to.
+std::vector<Asked> carry_questions(const Structure& s);
+// Nodes with a leaf as a child that answers.carries show to be wide.
 std::vector<NodePair> product_pairs(const Structure& s, const Answers& answers);
 
 struct Assembly {
   std::optional<Tree> tree;
-  std::string why_not;       // when there is no tree
-  unsigned block = 0;        // products in a fused block, 0: none
+  std::string why_not;  // when there is no tree
+  unsigned block = 0;   // products in a fused block, 0: none
 };
-// `fraction`: kept bits of fused blocks, from the witness. `products_exact`: inputs are rounded so far that fma and mul are one.
-// `negative_start`: accumulators start from -0.
-Assembly assemble(const Structure& s, const Answers& answers, unsigned fraction, bool products_exact, bool negative_start);
+struct Arithmetic {
+  unsigned fraction = 0;        // kept bits of fused blocks
+  bool products_exact = false;  // inputs are rounded so far that fma and mul are one
+  bool negative_start = false;  // accumulators start from -0
+  bool fused_seeds = false;     // a product that starts an accumulator does so by fma, where no answer tells
+};
+Assembly assemble(const Structure& s, const Answers& answers, const Arithmetic& arithmetic);
 
 }  // namespace samebits::explain

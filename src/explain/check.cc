@@ -82,7 +82,8 @@ class Suite {
       p.threads = options_.threads[t];
       auto x = random_call(p);
       x.run();
-      if (auto f = differ(s, base.result(), x, call(s), p, threads_text(options_.threads[0]), threads_text(p.threads))) return f;
+      if (auto f = differ(s, base.result(), x, call(s), p, threads_text(options_.threads[0]), threads_text(p.threads)))
+        return f;
     }
     return {};
   }
@@ -104,9 +105,14 @@ class Suite {
     for (Index i = 0; i < s.m; ++i)
       for (Index j = 0; j < s.n; ++j)
         if (!same_bits(x.c(i, j), x.c(0, 0)))
-          return Failure{fmt::format("{}: equal rows of A and columns of B give {} at (0, 0) and {} at ({}, {})", text(s), hex(x.c(0, 0)),
-                                     hex(x.c(i, j)), i, j),
-                         call(s), call(s), 0, 0, i, j};
+          return Failure{fmt::format("{}: equal rows of A and columns of B give {} at (0, 0) and {} at ({}, {})", text(s),
+                                     hex(x.c(0, 0)), hex(x.c(i, j)), i, j),
+                         call(s),
+                         call(s),
+                         0,
+                         0,
+                         i,
+                         j};
     return {};
   }
 
@@ -183,7 +189,8 @@ class Suite {
     x.run();  // C is NaN before the call
     for (Index i = 0; i < s.m; ++i)
       for (Index j = 0; j < s.n; ++j)
-        if (std::isnan(x.c(i, j))) return Failure{fmt::format("{}: beta = 0 and NaN in C give NaN at ({}, {}): C is read", text(s), i, j)};
+        if (std::isnan(x.c(i, j)))
+          return Failure{fmt::format("{}: beta = 0 and NaN in C give NaN at ({}, {}): C is read", text(s), i, j)};
     return {};
   }
 
@@ -222,7 +229,8 @@ class Suite {
           const T want = test.want == nullptr ? t : test.want(t, sample<T>(options_.seed + 2, i, j));
           // The order of a scaled product may be another; then only powers of two are exact, which these are.
           if (!same_bits(x.c(i, j), want) && !(x.c(i, j) == 0 && want == 0))
-            return Failure{fmt::format("{}: {}; ({}, {}) is {}, expected {}", text(s), test.what, i, j, hex(x.c(i, j)), hex(want))};
+            return Failure{
+                fmt::format("{}: {}; ({}, {}) is {}, expected {}", text(s), test.what, i, j, hex(x.c(i, j)), hex(want))};
         }
     }
     return {};
@@ -242,7 +250,8 @@ class Suite {
           const T sign = x.b(k, j) < 0 ? T(-1) : T(1);
           const bool right = i != row ? std::isfinite(c) : std::isnan(special) ? std::isnan(c) : c == sign * special;
           if (!right)
-            return Failure{fmt::format("{}: {} at A({}, {}) gives {} at ({}, {})", text(s), static_cast<double>(special), row, k, hex(c), i, j)};
+            return Failure{fmt::format("{}: {} at A({}, {}) gives {} at ({}, {})", text(s), static_cast<double>(special),
+                                       row, k, hex(c), i, j)};
         }
     }
     return {};
@@ -259,8 +268,9 @@ class Suite {
       for (Index i = 0; i < s.m; ++i)
         for (Index j = 0; j < s.n; ++j)
           if (!std::isnan(x.c(i, j)))
-            return Failure{fmt::format("{}: 0 in {} times Inf in {} at k = {} gives {} at ({}, {}), expected NaN: zeros are skipped by value", text(s),
-                                       in_a ? "A" : "B", in_a ? "B" : "A", k, hex(x.c(i, j)), i, j)};
+            return Failure{fmt::format(
+                "{}: 0 in {} times Inf in {} at k = {} gives {} at ({}, {}), expected NaN: zeros are skipped by value",
+                text(s), in_a ? "A" : "B", in_a ? "B" : "A", k, hex(x.c(i, j)), i, j)};
     }
     return {};
   }
@@ -272,7 +282,8 @@ class Suite {
     x.run();
     for (std::size_t i = 0; i < static_cast<std::size_t>(s.m * s.n); ++i)
       if (x.result_at(i) != 0 || std::signbit(x.result_at(i)) != std::signbit(x.result_at(0)))
-        return Failure{fmt::format("{}: sums of -0 give {} at element 0 and {} at element {}", text(s), hex(x.result_at(0)), hex(x.result_at(i)), i)};
+        return Failure{fmt::format("{}: sums of -0 give {} at element 0 and {} at element {}", text(s), hex(x.result_at(0)),
+                                   hex(x.result_at(i)), i)};
     return {};
   }
 
@@ -292,7 +303,8 @@ class Suite {
       for (Index i = 0; i < s.m; ++i)
         for (Index j = 0; j < s.n; ++j)
           if (x.c(i, j) != tiny / 2)
-            return Failure{fmt::format("{}: a subnormal {} becomes {} at ({}, {})", text(s), results ? "result" : "input", hex(x.c(i, j)), i, j)};
+            return Failure{fmt::format("{}: a subnormal {} becomes {} at ({}, {})", text(s), results ? "result" : "input",
+                                       hex(x.c(i, j)), i, j)};
     }
     return {};
   }
@@ -309,10 +321,11 @@ class Suite {
       for (Index i = 0; i < s.m; ++i)
         for (Index j = 0; j < s.n; ++j) {
           std::int64_t want = 0;
-          for (Index k = 0; k < s.k; ++k) want += static_cast<std::int64_t>(x.a(i, k)) * static_cast<std::int64_t>(x.b(k, j));
+          for (Index k = 0; k < s.k; ++k)
+            want += static_cast<std::int64_t>(x.a(i, k)) * static_cast<std::int64_t>(x.b(k, j));
           if (x.c(i, j) != static_cast<T>(want))
-            return Failure{fmt::format("{}: {} give {:g} at ({}, {}), expected {}{}", text(s), ones ? "all-ones" : "small integers",
-                                       static_cast<double>(x.c(i, j)), i, j, want,
+            return Failure{fmt::format("{}: {} give {:g} at ({}, {}), expected {}{}", text(s),
+                                       ones ? "all-ones" : "small integers", static_cast<double>(x.c(i, j)), i, j, want,
                                        ones && x.c(i, j) < static_cast<T>(want) ? ": products are dropped" : "")};
         }
     }
@@ -336,8 +349,9 @@ class Suite {
       const bool inside = at >= 0 && at < s.m * ldc && at % ldc < s.n;
       if (!inside && !same_bits(x.c[at], canary)) {
         const Index row = at >= 0 ? at / ldc : -1;
-        return Failure{fmt::format("{}, leading dimension of C {}: writes outside C, at {} elements from its start (row {}, column {})", text(s), ldc, at,
-                                   row, at - row * ldc)};
+        return Failure{
+            fmt::format("{}, leading dimension of C {}: writes outside C, at {} elements from its start (row {}, column {})",
+                        text(s), ldc, at, row, at - row * ldc)};
       }
     }
     if (a != a_before || b != b_before) return Failure{fmt::format("{}: an input is changed", text(s))};
@@ -353,11 +367,12 @@ class Suite {
     for (Index k = 0; k < s.k; ++k)
       for (Index j = 0; j < s.n; ++j) b.push_back(x.b(k, j));
     const auto c = x.result();
-    const auto report = check_bound<T>(precision(), row_major<const T>(a.data(), s.m, s.k), row_major<const T>(b.data(), s.k, s.n),
-                                       row_major<const T>(c.data(), s.m, s.n));
+    const auto report = check_bound<T>(precision(), row_major<const T>(a.data(), s.m, s.k),
+                                       row_major<const T>(b.data(), s.k, s.n), row_major<const T>(c.data(), s.m, s.n));
     if (report.inside()) return {};
-    return Failure{fmt::format("{}: {} of {} elements are outside the bound of {}; the worst, ({}, {}), by a factor of {:.3g}", text(s), report.outside,
-                               report.elements, name(precision()), report.worst_row, report.worst_col, report.worst_ratio)};
+    return Failure{fmt::format(
+        "{}: {} of {} elements are outside the bound of {}; the worst, ({}, {}), by a factor of {:.3g}", text(s),
+        report.outside, report.elements, name(precision()), report.worst_row, report.worst_col, report.worst_ratio)};
   }
 
   // The order is a fixed tree of rounded adds, which probe can name.
@@ -368,12 +383,15 @@ class Suite {
     const auto result = probe(backend_, call(s), options);
     if (result.ok()) {
       note_ = result.order.text();
-      if (note_.size() > 160) note_ = fmt::format("{} orders by region, the most common {}", result.regions.size(), result.regions[0].order.text());
+      if (note_.size() > 160)
+        note_ =
+            fmt::format("{} orders by region, the most common {}", result.regions.size(), result.regions[0].order.text());
       return {};
     }
     std::string why;
     for (const auto& n : result.notes) why += (why.empty() ? "" : "; ") + n;
-    return Failure{fmt::format("{}: {} of {} elements reproduced by a fixed order; {}", text(s), result.reproduced, result.elements, why)};
+    return Failure{fmt::format("{}: {} of {} elements reproduced by a fixed order; {}", text(s), result.reproduced,
+                               result.elements, why)};
   }
 
   Outcome rounding_mode(const Shape& s) {
@@ -421,7 +439,8 @@ class Suite {
       f->left.reset();
       return f;
     }
-    if ((after & 0x8040) != 0x8040) return Failure{fmt::format("{}: the caller's flush-to-zero mode is not restored", text(s))};
+    if ((after & 0x8040) != 0x8040)
+      return Failure{fmt::format("{}: the caller's flush-to-zero mode is not restored", text(s))};
     return {};
 #else
     (void)s;
@@ -503,8 +522,12 @@ class Suite {
     if (result->left.empty() || result->right.empty()) result->left = result->right = "";
   }
 
-  std::string precision_name() { return name(precision()); }
-  std::string note() const { return note_; }
+  std::string precision_name() {
+    return name(precision());
+  }
+  std::string note() const {
+    return note_;
+  }
 
  private:
   ProbeCall call(const Shape& s) const {
@@ -514,8 +537,12 @@ class Suite {
     p.threads = options_.threads[0];
     return p;
   }
-  static std::string text(const Shape& s) { return fmt::format("{} {} x {} x {}", sizeof(T) == 4 ? "float32" : "float64", s.m, s.n, s.k); }
-  static std::string threads_text(int n) { return fmt::format("{} thread{}", n, n == 1 ? "" : "s"); }
+  static std::string text(const Shape& s) {
+    return fmt::format("{} {} x {} x {}", sizeof(T) == 4 ? "float32" : "float64", s.m, s.n, s.k);
+  }
+  static std::string threads_text(int n) {
+    return fmt::format("{} thread{}", n, n == 1 ? "" : "s");
+  }
 
   void fill(Caller<T>& x, const Shape& s) const {
     for (Index i = 0; i < s.m; ++i)
@@ -529,17 +556,22 @@ class Suite {
     return x;
   }
 
-  Outcome differ(const Shape& s, const std::vector<T>& want, const Caller<T>& x, std::optional<ProbeCall> left, std::optional<ProbeCall> right,
-                 const std::string& left_name, const std::string& right_name) const {
+  Outcome differ(const Shape& s, const std::vector<T>& want, const Caller<T>& x, std::optional<ProbeCall> left,
+                 std::optional<ProbeCall> right, const std::string& left_name, const std::string& right_name) const {
     Index different = 0;
     std::size_t first = 0;
     for (std::size_t i = want.size(); i-- > 0;)
       if (!same_bits(want[i], x.result_at(i))) ++different, first = i;
     if (different == 0) return {};
     const Index i = static_cast<Index>(first) / s.n, j = static_cast<Index>(first) % s.n;
-    return Failure{fmt::format("{}: {} of {} elements differ between {} and {}; ({}, {}) is {} and {}", text(s), different, want.size(), left_name,
-                               right_name, i, j, hex(want[first]), hex(x.result_at(first))),
-                   std::move(left), std::move(right), i, j, i, j};
+    return Failure{fmt::format("{}: {} of {} elements differ between {} and {}; ({}, {}) is {} and {}", text(s), different,
+                               want.size(), left_name, right_name, i, j, hex(want[first]), hex(x.result_at(first))),
+                   std::move(left),
+                   std::move(right),
+                   i,
+                   j,
+                   i,
+                   j};
   }
 
   template <class Next>
@@ -578,10 +610,17 @@ class Suite {
           const Index i0 = i + (rows ? skip : 0), j0 = j + (rows ? 0 : skip);
           const T left = base.c(i0, j0), right = x.c(i, j);
           if (!same_bits(left, right))
-            return Failure{fmt::format("{}: {} {} alone ({} {}) differ{} from the same in the whole product: ({}, {}) is {} there and {} alone", text(s),
-                                       rows ? "rows" : "columns", fmt::format("{}:{}", skip, whole), size, rows ? "rows" : "columns", "", i0, j0,
-                                       hex(left), hex(right)),
-                           call(s), call(part), i0, j0, i, j};
+            return Failure{
+                fmt::format(
+                    "{}: {} {} alone ({} {}) differ{} from the same in the whole product: ({}, {}) is {} there and {} alone",
+                    text(s), rows ? "rows" : "columns", fmt::format("{}:{}", skip, whole), size, rows ? "rows" : "columns",
+                    "", i0, j0, hex(left), hex(right)),
+                call(s),
+                call(part),
+                i0,
+                j0,
+                i,
+                j};
         }
     }
     return {};
@@ -592,7 +631,8 @@ class Suite {
     if (precision_) return *precision_;
     if (sizeof(T) == 8) return *(precision_ = Precision::f64);
     // One product with 1: it comes back whole, or rounded to a shorter format. Anything else is an error, not a precision.
-    const std::pair<Format, Precision> formats[] = {{Format::tf32, Precision::tf32}, {Format::bf16, Precision::bf16}, {Format::fp16, Precision::fp16}};
+    const std::pair<Format, Precision> formats[] = {
+        {Format::tf32, Precision::tf32}, {Format::bf16, Precision::bf16}, {Format::fp16, Precision::fp16}};
     Caller<T> x(backend_, call({1, 1, 1}));
     x.a(0, 0) = T(1.2345679);
     x.b(0, 0) = T(1);
@@ -600,7 +640,9 @@ class Suite {
     precision_ = Precision::f32;
     for (const auto& [format, p] : formats)
       for (const auto rounding : {Rounding::rne, Rounding::rna, Rounding::rz})
-        if (x.c(0, 0) != x.a(0, 0) && precision_ == Precision::f32 && x.c(0, 0) == reference::round_to(format, rounding, x.a(0, 0))) precision_ = p;
+        if (x.c(0, 0) != x.a(0, 0) && precision_ == Precision::f32 &&
+            x.c(0, 0) == reference::round_to(format, rounding, x.a(0, 0)))
+          precision_ = p;
     return *precision_;
   }
 
@@ -661,7 +703,8 @@ const std::vector<Entry<T>>& entries() {
 
 // Odd sizes, edges of register tiles, K past the usual blocks, and what makes libraries start threads.
 constexpr Shape small_shapes[] = {{6, 7, 5}, {3, 7, 37}, {17, 33, 65}, {13, 5, 130}, {5, 49, 1}, {1, 9, 23}, {9, 1, 23}};
-constexpr Shape large_shapes[] = {{33, 31, 700}, {64, 64, 500}, {100, 100, 333}, {2, 40, 2000}, {2, 2, 40000}, {16, 16, 4000}};
+constexpr Shape large_shapes[] = {{33, 31, 700}, {64, 64, 500}, {100, 100, 333},
+                                  {2, 40, 2000}, {2, 2, 40000}, {16, 16, 4000}};
 constexpr Shape quick_shapes[] = {{6, 7, 5}, {5, 9, 67}};
 
 template <class T>
@@ -674,7 +717,8 @@ void run_clause(Suite<T>& suite, const Entry<T>& entry, const CheckOptions& opti
     if (entry.large) shapes.insert(shapes.end(), std::begin(large_shapes), std::end(large_shapes));
   }
   // Sums of a few products look alike whatever their order: long ones first.
-  if (entry.run == &Suite<T>::order) std::stable_partition(shapes.begin(), shapes.end(), [](const Shape& s) { return s.k >= 30; });
+  if (entry.run == &Suite<T>::order)
+    std::stable_partition(shapes.begin(), shapes.end(), [](const Shape& s) { return s.k >= 30; });
   for (const auto& s : shapes) {
     Outcome found;
     try {
@@ -706,11 +750,16 @@ void run_clause(Suite<T>& suite, const Entry<T>& entry, const CheckOptions& opti
 std::string xml(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n') out += c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n')
+      out += c;
   }
   return out;
 }
@@ -731,7 +780,9 @@ std::vector<ClauseInfo> clauses() {
 CheckReport check(Backend& backend, const CheckOptions& options) {
   if (options.threads.empty()) throw Error(Code::invalid_argument, "check: at least one thread count");
   const auto known = clauses();
-  const auto lists = [](const std::vector<std::string>& ids, const std::string& id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); };
+  const auto lists = [](const std::vector<std::string>& ids, const std::string& id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
   for (const auto* ids : {&options.only, &options.except})
     for (const auto& id : *ids)
       if (std::none_of(known.begin(), known.end(), [&](const ClauseInfo& c) { return c.id == id; })) {
@@ -764,7 +815,8 @@ CheckReport check(Backend& backend, const CheckOptions& options) {
 }
 
 bool CheckReport::ok() const {
-  return std::none_of(results.begin(), results.end(), [](const ClauseResult& r) { return r.verdict == ClauseResult::Verdict::fails; });
+  return std::none_of(results.begin(), results.end(),
+                      [](const ClauseResult& r) { return r.verdict == ClauseResult::Verdict::fails; });
 }
 
 std::string CheckReport::text() const {
@@ -779,8 +831,8 @@ std::string CheckReport::text() const {
   const auto count = [&](ClauseResult::Verdict v) {
     return std::count_if(results.begin(), results.end(), [v](const ClauseResult& r) { return r.verdict == v; });
   };
-  return out + fmt::format("{} hold, {} fail, {} not applicable\n", count(ClauseResult::Verdict::holds), count(ClauseResult::Verdict::fails),
-                           count(ClauseResult::Verdict::not_applicable));
+  return out + fmt::format("{} hold, {} fail, {} not applicable\n", count(ClauseResult::Verdict::holds),
+                           count(ClauseResult::Verdict::fails), count(ClauseResult::Verdict::not_applicable));
 }
 
 std::string CheckReport::junit() const {
@@ -789,19 +841,23 @@ std::string CheckReport::junit() const {
   std::string cases;
   for (const auto& r : results) {
     seconds += r.seconds;
-    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\">", explain::xml(backend), r.id, r.seconds);
+    cases +=
+        fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\">", explain::xml(backend), r.id, r.seconds);
     if (r.verdict == ClauseResult::Verdict::fails) {
       ++failures;
-      cases += fmt::format("<failure message=\"{}\">{}</failure>", explain::xml(r.text), explain::xml(r.detail + (r.left.empty() ? "" : "\n" + r.left + "\n" + r.right)));
+      cases += fmt::format("<failure message=\"{}\">{}</failure>", explain::xml(r.text),
+                           explain::xml(r.detail + (r.left.empty() ? "" : "\n" + r.left + "\n" + r.right)));
     } else if (r.verdict == ClauseResult::Verdict::not_applicable) {
       ++skipped;
       cases += fmt::format("<skipped message=\"{}\"/>", explain::xml(r.detail));
     }
     cases += "</testcase>\n";
   }
-  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"samebits check {}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" "
-                     "time=\"{:.3f}\">\n{}</testsuite>\n",
-                     explain::xml(backend), results.size(), failures, skipped, seconds, cases);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"samebits check {}\" tests=\"{}\" failures=\"{}\" "
+      "skipped=\"{}\" "
+      "time=\"{:.3f}\">\n{}</testsuite>\n",
+      explain::xml(backend), results.size(), failures, skipped, seconds, cases);
 }
 
 }  // namespace samebits

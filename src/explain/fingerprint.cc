@@ -31,7 +31,9 @@ const char* word(ProbeResult::Status s) {
   return words[static_cast<int>(s)];
 }
 
-std::string shortened(const std::string& order) { return order.size() <= 200 ? order : order.substr(0, 200) + "..."; }
+std::string shortened(const std::string& order) {
+  return order.size() <= 200 ? order : order.substr(0, 200) + "...";
+}
 
 // The same order in other words is not a change.
 bool same_order(const Fingerprint::Entry& x, const Fingerprint::Entry& y) {
@@ -74,7 +76,8 @@ ProbeCall parse_call(const std::string& line) {
   char type[4] = {};
   long m = 0, n = 0, k = 0;
   int end = 0;
-  if (std::sscanf(part.c_str(), " %3s %ld x %ld x %ld %n", type, &m, &n, &k, &end) != 4 || end != static_cast<int>(part.size()))
+  if (std::sscanf(part.c_str(), " %3s %ld x %ld x %ld %n", type, &m, &n, &k, &end) != 4 ||
+      end != static_cast<int>(part.size()))
     fail("expected \"f32 M x N x K\"");
   if (std::strcmp(type, "f32") != 0 && std::strcmp(type, "f64") != 0) fail("the type must be f32 or f64");
   if (m < 1 || n < 1 || k < 1) fail("m, n and k must be at least 1");
@@ -92,14 +95,23 @@ ProbeCall parse_call(const std::string& line) {
       if (word.empty() || *stop != '\0' || value < 0 || value > 1024) fail(fmt::format("{} needs a number", key));
       return value;
     };
-    if (part == "ta") c.trans_a = true;
-    else if (part == "tb") c.trans_b = true;
-    else if (part == "constant-b") c.constant_b = true;
-    else if (key == "threads") c.threads = std::max(1, static_cast<int>(number()));
-    else if (key == "a-offset") c.a_offset = static_cast<unsigned>(number());
-    else if (key == "b-offset") c.b_offset = static_cast<unsigned>(number());
-    else if (key == "c-offset") c.c_offset = static_cast<unsigned>(number());
-    else fail(fmt::format("unknown word \"{}\"; there are ta, tb, constant-b, threads=, a-offset=, b-offset=, c-offset=", part));
+    if (part == "ta")
+      c.trans_a = true;
+    else if (part == "tb")
+      c.trans_b = true;
+    else if (part == "constant-b")
+      c.constant_b = true;
+    else if (key == "threads")
+      c.threads = std::max(1, static_cast<int>(number()));
+    else if (key == "a-offset")
+      c.a_offset = static_cast<unsigned>(number());
+    else if (key == "b-offset")
+      c.b_offset = static_cast<unsigned>(number());
+    else if (key == "c-offset")
+      c.c_offset = static_cast<unsigned>(number());
+    else
+      fail(
+          fmt::format("unknown word \"{}\"; there are ta, tb, constant-b, threads=, a-offset=, b-offset=, c-offset=", part));
   }
   return c;
 }
@@ -107,14 +119,15 @@ ProbeCall parse_call(const std::string& line) {
 std::vector<ProbeCall> default_calls() {
   std::vector<ProbeCall> calls;
   for (const char* line :
-       {"f32 6 x 7 x 5, tb", "f32 6 x 7 x 37, tb", "f32 16 x 16 x 64", "f32 64 x 64 x 500", "f32 64 x 64 x 500, threads=2", "f32 100 x 100 x 1000",
-        "f32 1 x 64 x 300", "f32 1 x 64 x 300, tb", "f32 64 x 1 x 300", "f32 8 x 33 x 1000", "f64 6 x 7 x 37", "f64 64 x 64 x 500",
-        "f64 64 x 64 x 500, threads=2", "f64 1 x 64 x 300"})
+       {"f32 6 x 7 x 5, tb", "f32 6 x 7 x 37, tb", "f32 16 x 16 x 64", "f32 64 x 64 x 500", "f32 64 x 64 x 500, threads=2",
+        "f32 100 x 100 x 1000", "f32 1 x 64 x 300", "f32 1 x 64 x 300, tb", "f32 64 x 1 x 300", "f32 8 x 33 x 1000",
+        "f64 6 x 7 x 37", "f64 64 x 64 x 500", "f64 64 x 64 x 500, threads=2", "f64 1 x 64 x 300"})
     calls.push_back(parse_call(line));
   return calls;
 }
 
-Fingerprint fingerprint(Backend& backend, const std::vector<ProbeCall>& calls, const std::function<void(const std::string&)>& progress) {
+Fingerprint fingerprint(Backend& backend, const std::vector<ProbeCall>& calls,
+                        const std::function<void(const std::string&)>& progress) {
   Fingerprint out{backend.name(), backend.description(), {}};
   for (const auto& call : calls) {
     if (!backend.supports(call.dtype)) continue;
@@ -133,7 +146,8 @@ std::vector<std::string> differences(const Fingerprint& before, const Fingerprin
   std::vector<std::string> out;
   for (const auto& x : before.entries) {
     const auto name = text(x.call);
-    const auto it = std::find_if(after.entries.begin(), after.entries.end(), [&](const auto& y) { return text(y.call) == name; });
+    const auto it =
+        std::find_if(after.entries.begin(), after.entries.end(), [&](const auto& y) { return text(y.call) == name; });
     if (it == after.entries.end()) {
       out.push_back(fmt::format("{}: only in the first fingerprint", name));
       continue;
@@ -142,12 +156,14 @@ std::vector<std::string> differences(const Fingerprint& before, const Fingerprin
     if (x.status != y.status)
       out.push_back(fmt::format("{}: the order was {}, now it is {}", name, x.status, y.status));
     else if (!same_order(x, y))
-      out.push_back(fmt::format("{}: the order changed\n    from {}\n    to   {}", name, shortened(x.order), shortened(y.order)));
+      out.push_back(
+          fmt::format("{}: the order changed\n    from {}\n    to   {}", name, shortened(x.order), shortened(y.order)));
     else if (x.bits != y.bits)
       out.push_back(fmt::format("{}: the order is the same, the bits of a fixed product changed", name));
   }
   for (const auto& y : after.entries)
-    if (std::none_of(before.entries.begin(), before.entries.end(), [&](const auto& x) { return text(x.call) == text(y.call); }))
+    if (std::none_of(before.entries.begin(), before.entries.end(),
+                     [&](const auto& x) { return text(x.call) == text(y.call); }))
       out.push_back(fmt::format("{}: only in the second fingerprint", text(y.call)));
   return out;
 }

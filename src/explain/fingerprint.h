@@ -13,9 +13,9 @@ namespace samebits::explain {
 struct Fingerprint {
   struct Entry {
     ProbeCall call;
-    std::string status;                // "reproduced", ...
-    std::string order;                 // text, with regions
-    std::uint64_t bits = 0;            // hash of the result on fixed data, whatever the order
+    std::string status;      // "reproduced", ...
+    std::string order;       // text, with regions
+    std::uint64_t bits = 0;  // hash of the result on fixed data, whatever the order
   };
   std::string backend, description;
   std::vector<Entry> entries;
@@ -28,7 +28,8 @@ ProbeCall parse_call(const std::string& text);
 // Squares, skinny ones, one row, one column, long K; one and two threads; both types.
 std::vector<ProbeCall> default_calls();
 
-Fingerprint fingerprint(Backend& backend, const std::vector<ProbeCall>& calls, const std::function<void(const std::string&)>& progress = {});
+Fingerprint fingerprint(Backend& backend, const std::vector<ProbeCall>& calls,
+                        const std::function<void(const std::string&)>& progress = {});
 
 // What changed, a line each, in plain words; empty: nothing. Calls that only one side has are named as well.
 std::vector<std::string> differences(const Fingerprint& before, const Fingerprint& after);

@@ -11,6 +11,17 @@
 namespace samebits::explain {
 namespace {
 
+// A product alone in its accumulator counts as rounded, whether by mul or by fma: what a probe cannot always tell, as the
+// two differ in the sign of a zero only, when the product underflows.
+Tree without_lone_fma(Tree tree) {
+  for (auto& node : tree.nodes)
+    if (!node.items.empty() && (node.items.size() == 1 || node.items[1].is_node())) {
+      auto& first = node.items.front();
+      if (!first.is_node() && first.count == 1 && first.op == Op::fma) first.op = Op::mul;
+    }
+  return tree;
+}
+
 // Tree and roundings of each plain order, computed once a text.
 class Trees {
  public:
@@ -18,8 +29,9 @@ class Trees {
   std::size_t id(const Order& order) {
     const auto text = order.text();
     if (const auto it = by_text_.find(text); it != by_text_.end()) return it->second;
-    const auto hash = order.tree(k_).hash();
-    const Key key{hash.lo, hash.hi, static_cast<int>(order.input().format), static_cast<int>(order.input().rounding), static_cast<int>(order.out())};
+    const auto hash = without_lone_fma(order.tree(k_)).hash();
+    const Key key{hash.lo, hash.hi, static_cast<int>(order.input().format), static_cast<int>(order.input().rounding),
+                  static_cast<int>(order.out())};
     const auto [it, fresh] = by_key_.try_emplace(key, by_key_.size());
     return by_text_[text] = it->second;
   }
@@ -47,7 +59,8 @@ void each_choice(const profiles::Profile& profile, const F& visit) {
 std::string written(const profiles::Profile& profile, const profiles::Keys& keys) {
   std::string inside;
   for (const auto& key : profile.keys)
-    if (keys.at(key.name) != key.values.front()) inside += fmt::format("{}{}={}", inside.empty() ? "" : ", ", key.name, keys.at(key.name));
+    if (keys.at(key.name) != key.values.front())
+      inside += fmt::format("{}{}={}", inside.empty() ? "" : ", ", key.name, keys.at(key.name));
   return inside.empty() ? profile.name : fmt::format("{}({})", profile.name, inside);
 }
 

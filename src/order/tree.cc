@@ -130,7 +130,8 @@ Op Tree::main_op() const {
 }
 
 std::string Tree::text() const {
-  return order::tree_text(*this, main_op(), false);
+  const Op op = main_op();
+  return order::tree_text(*this, op == Op::mul_f32 ? Op::mul : op, false);  // mul_f32 is no op outside f64(...)
 }
 
 std::string Tree::dot() const {

@@ -57,29 +57,57 @@ TEST(Live, DotSumsItsTailInDouble) {
   for (const char* core : {"Haswell", "SkylakeX"}) {
     if (std::string(core) == "SkylakeX" && !__builtin_cpu_supports("avx512f")) continue;
     for (const int k : {20, 32, 37, 77, 200}) {
-      const auto r = probe_json(std::string("OPENBLAS_CORETYPE=") + core, "'openblas(entry=numpy)' -m 1 -n 1 -k " + std::to_string(k));
+      const auto r =
+          probe_json(std::string("OPENBLAS_CORETYPE=") + core, "'openblas(entry=numpy)' -m 1 -n 1 -k " + std::to_string(k));
       EXPECT_EQ(r["reproduced"].get<int>(), 1);
       if (k % 32 == 0) continue;
       EXPECT_NE(r["notes"].dump().find("more than float32"), std::string::npos) << r.dump(1);
       // Named: a tail of products rounded to float, added in double.
       const auto order = r["order"].get<std::string>();
-      if (k < 32) { EXPECT_EQ(order, "f64 > mul(round=f32)"); }
+      if (k < 32) {
+        EXPECT_EQ(order, "f64 > mul(round=f32)");
+      }
       EXPECT_TRUE(order.find("tailop=f64mul") != std::string::npos || order.find("f64") != std::string::npos) << order;
     }
   }
 }
 
+// One row of a product is axpyf in BLIS: its last columns add five products at a time in double.
+TEST(Live, BlisAddsInDoubleAtTheEdge) {
+  if (!available(blis)) GTEST_SKIP() << "no BLIS";
+  for (const char* shape : {" -m 1 -n 9 -k 23", " -m 1 -n 2 -k 23", " -m 9 -n 1 -k 23", " -m 1 -n 17 -k 100",
+                            " -m 1 -n 7 -k 3 --tb", " -m 1 -n 9 -k 23 --dtype f64"}) {
+    const auto r = probe_json("A=b", blis + std::string(shape));
+    EXPECT_EQ(r["reproduced"].get<int>(), r["elements"].get<int>()) << shape << r.dump(1);
+  }
+  const auto r = probe_json("A=b", blis + std::string(" -m 1 -n 9 -k 23"));
+  if (std::string(open_backend(blis)->description()).find("0.9.0") != std::string::npos) {
+    EXPECT_EQ(r["regions"][1]["tree"],
+              "f64(f32(f64(f32(f64(f32(f64([0..4]:mul_f32)) + [5..9]:mul_f32)) + [10..14]:mul_f32)) + [15..19]:mul_f32) + "
+              "[20..22]");
+    EXPECT_NE(
+        r["notes"].dump().find(
+            "in 1 of 9 elements rounded products are added in a wider type, and the sum is rounded to float32 4 times"),
+        std::string::npos)
+        << r["notes"].dump();
+  }
+}
+
 // Every element is reproduced at random shapes; where a profile speaks for the library, it must predict them.
-void expect_reproduced(const std::string& environment, const std::string& backend, const std::string& profile, int shapes, bool f64, int max_threads) {
+void expect_reproduced(const std::string& environment, const std::string& backend, const std::string& profile, int shapes,
+                       bool f64, int max_threads) {
   std::mt19937 engine(11);
   int predicted = 0, all = 0;
   std::string missed;
   for (int n = 0; n < shapes; ++n) {
-    const auto pick = [&](int small, int large) { return 1 + static_cast<int>(engine() % static_cast<unsigned>(n % 3 == 0 ? large : small)); };
+    const auto pick = [&](int small, int large) {
+      return 1 + static_cast<int>(engine() % static_cast<unsigned>(n % 3 == 0 ? large : small));
+    };
     const int m = pick(16, 90), cols = pick(20, 90), k = pick(60, 700);
     const int threads = max_threads > 1 && n % 4 == 3 ? 2 : 1;
-    const auto arguments = "'" + backend + "' -m " + std::to_string(m) + " -n " + std::to_string(cols) + " -k " + std::to_string(k) + (n % 2 ? " --tb" : "") +
-                           (f64 && n % 3 == 1 ? " --dtype f64" : "") + " --threads " + std::to_string(threads);
+    const auto arguments = "'" + backend + "' -m " + std::to_string(m) + " -n " + std::to_string(cols) + " -k " +
+                           std::to_string(k) + (n % 2 ? " --tb" : "") + (f64 && n % 3 == 1 ? " --dtype f64" : "") +
+                           " --threads " + std::to_string(threads);
     const auto r = probe_json(environment, arguments);
     if (!r.is_object()) continue;
     EXPECT_EQ(r["reproduced"].get<int>(), r["elements"].get<int>()) << arguments << "\n" << r.dump(1);
@@ -91,7 +119,8 @@ void expect_reproduced(const std::string& environment, const std::string& backen
       missed += "\n  " + arguments + ": " + r["order"].get<std::string>().substr(0, 200);
   }
   if (!profile.empty()) {
-    std::cout << environment << " " << backend << ": profile " << profile << " predicts " << predicted << " of " << all << missed << "\n";
+    std::cout << environment << " " << backend << ": profile " << profile << " predicts " << predicted << " of " << all
+              << missed << "\n";
     EXPECT_EQ(predicted, all) << missed;
   }
 }
@@ -121,7 +150,9 @@ TEST(Live, EigenIsReproduced) {
 // Clauses that these libraries are known to break, found on the machine at hand.
 TEST(Live, CheckFindsTheRealFailures) {
   if (available("openblas")) {
-    const auto out = run_program("OPENBLAS_CORETYPE=Haswell", "check openblas --dtype f32 --clause threads --clause m-batch --clause counts --clause writes");
+    const auto out =
+        run_program("OPENBLAS_CORETYPE=Haswell",
+                    "check openblas --dtype f32 --clause threads --clause m-batch --clause counts --clause writes");
     EXPECT_EQ(out.status, 1) << out.text;
     EXPECT_NE(out.text.find("threads  FAILS"), std::string::npos) << out.text;
     EXPECT_NE(out.text.find("counts   holds"), std::string::npos) << out.text;
@@ -131,7 +162,8 @@ TEST(Live, CheckFindsTheRealFailures) {
     if (!available(backend)) continue;
     const auto out = run_program("A=b", "check '" + backend + "' --dtype f32");
     EXPECT_EQ(out.status, 1) << out.text;
-    for (const char* holds : {"run-to-run         holds", "counts             holds", "writes             holds", "bound              holds"})
+    for (const char* holds :
+         {"run-to-run         holds", "counts             holds", "writes             holds", "bound              holds"})
       EXPECT_NE(out.text.find(holds), std::string::npos) << out.text;
     for (const char* fails : {"m-one              FAILS", "n-one              FAILS", "rounding-mode      FAILS"})
       EXPECT_NE(out.text.find(fails), std::string::npos) << out.text;
@@ -155,10 +187,11 @@ TEST(Live, FingerprintsTellCoresApart) {
 }
 
 TEST(Live, ErrorsHaveStatus2) {
-  for (const char* arguments :
-       {"probe cblas:/no/such.so -m 2 -n 2 -k 2", "probe nothing -m 2 -n 2 -k 2", "probe 'command:false {a} {b} {c}' -m 2 -n 2 -k 2",
-        "probe 'command(timeout=0.3):sleep 60; : {a} {b} {c}' -m 2 -n 2 -k 2", "check cblas:/no/such.so", "check naive --clause nothing",
-        "probe naive -m 0 -n 2 -k 2", "fingerprint", "probe onednn -m 2 -n 2 -k 2 --dtype f64"}) {
+  for (const char* arguments : {"probe cblas:/no/such.so -m 2 -n 2 -k 2", "probe nothing -m 2 -n 2 -k 2",
+                                "probe 'command:false {a} {b} {c}' -m 2 -n 2 -k 2",
+                                "probe 'command(timeout=0.3):sleep 60; : {a} {b} {c}' -m 2 -n 2 -k 2",
+                                "check cblas:/no/such.so", "check naive --clause nothing", "probe naive -m 0 -n 2 -k 2",
+                                "fingerprint", "probe onednn -m 2 -n 2 -k 2 --dtype f64"}) {
     const auto out = run_program("A=b", arguments);
     EXPECT_EQ(out.status, 2) << arguments << "\n" << out.text;
     EXPECT_FALSE(out.text.empty());

@@ -149,7 +149,7 @@ TEST(Lanes, Tails) {
   EXPECT_EQ(tree("lanes(2, step=4, fold=left, tail=lanes, tailop=fma) > mul", 6), "0 + 2 + 4:fma + (1 + 3 + 5:fma)");
   EXPECT_EQ(tree("lanes(2, step=4, fold=left, tail=sum, tailop=f64mul) > fma", 7),
             "f64(f32(0 + 2 + (1 + 3)) + ([4..6]:mul_f32))");
-  EXPECT_EQ(tree("lanes(2, step=4, fold=left, tail=sum, tailop=f64mul) > fma", 3), "f64([0..2])");
+  EXPECT_EQ(tree("lanes(2, step=4, fold=left, tail=sum, tailop=f64mul) > fma", 3), "f64([0..2]:mul_f32)");
   EXPECT_EQ(tree("lanes(2, fold=left, tail=sum) > fma(seed=1)", 7), "2 + 0 + 4 + (3 + 1 + 5) + (6)");
 }
 
@@ -183,7 +183,7 @@ TEST(F64, Places) {
   EXPECT_EQ(tree("f64 > fma", 3), "f64([0..2])");
   EXPECT_EQ(tree("split(2) > f64 > chunks(1) > fma", 4), "f64(0 + (1)) + f64(2 + (3))");
   EXPECT_EQ(tree("f64 > tree(0 + f32(1 + 2)) > fma", 3), "f64(0 + f32(1 + 2))");
-  EXPECT_EQ(tree("f64 > mul(round=f32)", 3), "f64([0..2])");
+  EXPECT_EQ(tree("f64 > mul(round=f32)", 3), "f64([0..2]:mul_f32)");
 }
 
 TEST(TreeStage, Positions) {
