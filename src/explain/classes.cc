@@ -367,6 +367,7 @@ class Classifier {
     }
     for (auto& x : all_.list) {
       x.needed.clear();
+      if (!x.consistent || x.exact) continue;
       bool wide = false;
       for (const auto& [node, pair] : width_pairs(x.structure)) {
         const auto it = x.answers.small_levels.find(pair);
