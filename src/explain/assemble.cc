@@ -264,7 +264,8 @@ Assembly assemble(const Structure& s, const Answers& answers, const Arithmetic& 
     const bool w = width.wide[i] != 0;
     if (!x_leaf && !y_leaf) {
       of[i] = continued(x, w);
-      accumulators[of[i]].parts.push_back({true, finished(y), Op::fma, 0});
+      const auto other = finished(y);  // may move the accumulators
+      accumulators[of[i]].parts.push_back({true, other, Op::fma, 0});
       continue;
     }
     const auto pair = make_pair_of(least[x], least[y]);
