@@ -81,6 +81,8 @@ struct KernelSet {
   TileKernel<T> packed[3][max_rows + 1] = {};
   // strided[v][r]: null where r rows of v vectors do not fit the registers.
   TileKernel<T> strided[max_vectors + 1][max_rows + 1] = {};
+  // sweep[r]: a row of strided tiles, of r rows (a kernel of r rounded up to 1 or an even number) and two vectors each.
+  TileKernel<T> sweep[max_rows + 1] = {};
   const KernelSet* narrow = nullptr;  // strided kernels of half the width and one vector; null: none
   TransposePanel<T> transpose = nullptr;
   CopyPanel<T> copy = nullptr;

@@ -71,6 +71,7 @@ constexpr KernelSet<typename V::T> make_set() {
   fill<V, 2, false, 4>(s.packed[2]);
   fill<V, 1, true, 1, 2, 4>(s.strided[1]);
   fill<V, 2, true, 1, 2, 4>(s.strided[2]);
+  fill_sweep<V, 2, 1, 2, 4>(s.sweep);
   s.transpose = transpose_panel<V>;
   s.copy = copy_panel<V>;
   return s;

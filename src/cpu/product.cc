@@ -91,7 +91,7 @@ class KernelProduct final : public Product<T> {
       if (std::is_same_v<T, S> && input_.format == Format::none && out_ == Format::none && m * n <= largest_small &&
           m * n * k <= blocking().in_place_work && std::max(m, n) * k * Index(sizeof(S)) <= blocking().stream_bytes) {
         const Shape shape = shape_of(m, n);
-        each_tile(shape, m, n, [&](const TileAt& at) {
+        each_tile(shape, 0, m, n, [&](const TileAt& at) {
           small_.push_back({at.i, at.j, int(at.rows), int(at.cols), shape.set->strided[at.vectors][at.rows]});
         });
       }
@@ -400,9 +400,9 @@ class KernelProduct final : public Product<T> {
     return s;
   }
 
-  // f(tile) for all tiles, the smaller operand innermost.
+  // f(tile) for all tiles from column `begin` on, the smaller operand innermost.
   template <class F>
-  static void each_tile(const Shape& s, Index m, Index n, F&& f) {
+  static void each_tile(const Shape& s, Index begin, Index m, Index n, F&& f) {
     const Index W = s.set->width;
     const auto rows_of = [&](Index tile, TileAt at) {
       // Rows are dealt in pairs, so that the tiles fit the even kernels.
@@ -414,6 +414,7 @@ class KernelProduct final : public Product<T> {
     };
     const auto columns = [&](auto&& g) {
       TileAt at{};
+      at.j = begin, at.index = begin / (s.vectors * W);
       for (; at.j < n; ++at.index) {
         at.vectors = s.vectors;
         while ((at.vectors - 1) * W >= n - at.j) at.vectors /= 2;
@@ -436,15 +437,18 @@ class KernelProduct final : public Product<T> {
       const Index m = call.c.rows, n = call.c.cols, k = call.a.cols;
       // Rows that a multiple of the page apart share the sets of the first-level cache, of 8 ways or more.
       const bool collide = m > n && k * Index(sizeof(S)) > 4096 && call.a.row_stride * Index(sizeof(S)) % 4096 == 0;
-      const Shape shape = shape_of(m, n, collide ? 8 : KernelSet<S>::max_rows);
+      Shape shape = shape_of(m, n, collide ? 8 : KernelSet<S>::max_rows);
+      const bool stream = !copy_b && n > shape.vectors * shape.set->width &&
+                          double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
+      const TileKernel<S> sweep = stream && m <= KernelSet<S>::max_rows ? shape.set->sweep[m] : nullptr;
+      if (sweep != nullptr) shape = {shape.set, 2, 1, ceil_div(n, 2 * shape.set->width) + 2};
       const Index width = shape.vectors * shape.set->width;
-      const bool stream = !copy_b && n > width && double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
       const Schedule& schedule = stream ? stream_ : strided_;
       const bool direct = plain(call, call.alpha) && (call.c.col_stride == 1 || n == 1);
 
       Layout layout;
       Tiles tiles;
-      tiles.add(layout, schedule, KernelSet<S>::max_rows * width,
+      tiles.add(layout, schedule, (m == 1 ? 1 : std::min<Index>(round_up(m, 2), KernelSet<S>::max_rows)) * width,
                 schedule.kept_entries > 0 ? shape.row_tiles * shape.col_tiles : 0);
       const std::size_t b_at = layout.add<S>(copy_b ? round_up(n, width) * k : 0);
       std::byte* memory = Workspace::of_this_thread().get(layout.bytes());
@@ -458,8 +462,16 @@ class KernelProduct final : public Product<T> {
       t.a_row = call.a.row_stride;
       t.a_k = call.a.col_stride;
       t.b_k = copy_b ? width : call.b.row_stride;
-      for (std::size_t b = 0; b < schedule.blocks.size(); ++b)
-        each_tile(shape, m, n, [&](const TileAt& at) {
+      for (std::size_t b = 0; b < schedule.blocks.size(); ++b) {
+        const bool last = b + 1 == schedule.blocks.size();
+        Index swept = 0;
+        if (sweep != nullptr && !schedule.blocks[b].seeded && (direct || !last)) {
+          swept = n / width * width;
+          t.rows = int(m), t.cols = int(swept);
+          t.a = call.a.data, t.b = call.b.data;
+          run_tile(call, call.alpha, direct, schedule, b, sweep, t, width, tiles, memory, 0, 0, 0);
+        }
+        each_tile(shape, swept, m, n, [&](const TileAt& at) {
           t.rows = int(at.rows);
           t.cols = int(at.cols);
           t.a = call.a.data + at.i * call.a.row_stride;
@@ -467,6 +479,7 @@ class KernelProduct final : public Product<T> {
           run_tile(call, call.alpha, direct, schedule, b, shape.set->strided[at.vectors][at.rows], t,
                    at.vectors * shape.set->width, tiles, memory, at.index, at.i, at.j);
         });
+      }
     }
   }
 

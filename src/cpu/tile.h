@@ -85,7 +85,7 @@ struct StridedRows {
 
 // Preconditions: 1 <= t.rows <= MR, (NV-1)*W < t.cols <= NV*W. Packed: A and B padded to MR x NR, B aligned to a vector.
 template <class V, int MR, int NV, bool strided>
-void tile(const TileCall<typename V::T>& t) {
+[[gnu::always_inline]] inline void one_tile(const TileCall<typename V::T>& t) {
   using T = typename V::T;
   using Reg = typename V::Reg;
   constexpr int W = V::W, size = MR * NV * W;
@@ -189,6 +189,67 @@ void tile(const TileCall<typename V::T>& t) {
   });
 }
 
+template <class V, int MR, int NV, bool strided>
+void tile(const TileCall<typename V::T>& t) {
+  one_tile<V, MR, NV, strided>(t);
+}
+
+// sum[j] <- sum[j] + x[0]*b[0][j] + ... + x[K-1]*b[K-1][j] for one row of C: the inner loop of a large matrix by a vector.
+// From +0 where `from` is null.
+template <class V, int K, bool mul>
+void add_rows(const typename V::T* x, Index x_step, const typename V::T* b, Index b_step, int n, const typename V::T* from,
+              typename V::T* to) {
+  constexpr int NV = 2;
+  typename V::Reg xk[K];
+  const typename V::T* rows[K];
+  unroll<K>([&](auto k) __attribute__((always_inline)) {
+    xk[k] = V::broadcast(x + k * x_step);
+    rows[k] = b + k * b_step;
+  });
+  for (int j = 0; j < n; j += NV * V::W) {
+    typename V::Reg acc[NV];
+    unroll<NV>([&](auto v)
+                   __attribute__((always_inline)) { acc[v] = from != nullptr ? V::loadu(from + j + v * V::W) : V::zero(); });
+    unroll<K>([&](auto k) __attribute__((always_inline)) {
+      unroll<NV>([&](auto v) __attribute__((always_inline)) {
+        const typename V::Reg bk = V::loadu(rows[k] + j + v * V::W);
+        if constexpr (mul)
+          acc[v] = V::unfused(acc[v], xk[k], bk);
+        else
+          acc[v] = V::fused(acc[v], xk[k], bk);
+      });
+    });
+    unroll<NV>([&](auto v) __attribute__((always_inline)) { V::storeu(to + j + v * V::W, acc[v]); });
+  }
+}
+
+// A row of strided tiles: t.cols is a multiple of NV*W, and the kept entries of neighbours follow each other. Along the rows
+// of B, a block of K at a time, memory is read as fast as it comes; down a column of tiles it is not.
+template <class V, int MR, int NV>
+void sweep(const TileCall<typename V::T>& row) {
+  using T = typename V::T;
+  constexpr int NR = NV * V::W;
+  if constexpr (MR == 1) {
+    // Most blocks are eight values of one chain.
+    const Step& s = *row.step;
+    const bool popped = s.start == Step::Start::pop;
+    if (row.step + 1 == row.end && s.length == 8 && s.merges == 0 && (popped || s.start == Step::Start::zero) &&
+        row.entries == popped && row.low_entries <= 1 && s.push == (row.c == nullptr)) {
+      const auto add = s.mul ? add_rows<V, 8, true> : add_rows<V, 8, false>;
+      return add(row.a + Index(s.first) * row.a_k, Index(s.stride) * row.a_k, row.b + Index(s.first) * row.b_k,
+                 Index(s.stride) * row.b_k, row.cols, popped ? row.low : nullptr, s.push ? row.low : row.c);
+    }
+  }
+  TileCall<T> t = row;
+  t.cols = NR;
+  for (int j = 0; j < row.cols; j += NR) {
+    one_tile<V, MR, NV, true>(t);
+    t.b += NR;
+    t.low += Index(t.low_entries) * MR * NR;
+    if (t.c != nullptr) t.c += NR;
+  }
+}
+
 // Panels. V provides transpose(Reg (&)[W]) and store_first(T*, Reg, n): the first n values.
 template <class V>
 void transpose_panel(const typename V::T* x, Index lane, int lanes, Index k_count, const std::uint32_t* positions,
@@ -251,6 +312,16 @@ constexpr void fill(TileKernel<typename V::T>* entries) {
   (
       [&] {
         for (; r <= MR; ++r) entries[r] = tile<V, MR, NV, strided>;
+      }(),
+      ...);
+}
+
+template <class V, int NV, int... MR>
+constexpr void fill_sweep(TileKernel<typename V::T>* entries) {
+  int r = 1;
+  (
+      [&] {
+        for (; r <= MR; ++r) entries[r] = sweep<V, MR, NV>;
       }(),
       ...);
 }

@@ -39,7 +39,7 @@ def inner_loops(code):
 checked, bad = 0, []
 for path in objects:
     for name, code in functions(path):
-        kernel = re.search(r"\btile<.*?>", name)
+        kernel = re.search(r"\b(?:tile|sweep|add_rows)<.*?>", name)
         if not kernel:
             continue
         for first, last in inner_loops(code):

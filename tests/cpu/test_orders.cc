@@ -112,7 +112,7 @@ cpu::Blocking odd_blocking(Random& random) {
           .in_place_work = random.of<Index>({0, 0, 1 << 30}),
           .skinny = random.of<Index>({0, 0, 3, 40}),
           .stream_bytes = random.of<Index>({0, 1000}),
-          .stream_k = random.of<Index>({1, 7, 16}),
+          .stream_k = random.of<Index>({1, 7, 8, 16}),
           .thread_work = random.of<Index>({1, 1000}),
           .mul_isa = ""};
 }
