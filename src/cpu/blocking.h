@@ -17,6 +17,7 @@ struct Blocking {
   std::int64_t stream_bytes;   // a B in place that is larger than this is streamed in blocks of K
   std::int64_t stream_k;       // of this many values, where it meets at most 8 rows; 32 times as many where more
   std::int64_t thread_work;    // m*n*k that is worth one more thread
+  bool split_vectors;          // a 512-bit vector takes the time of two of 256 bits
   std::string_view mul_isa;    // unfused orders run this set unless another is asked for: where 512-bit additions have half
                                // the rate of 512-bit multiply-adds, 256-bit code is faster
 };

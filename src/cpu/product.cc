@@ -92,7 +92,7 @@ class KernelProduct final : public Product<T> {
           m * n * k <= blocking().in_place_work && std::max(m, n) * k * Index(sizeof(S)) <= blocking().stream_bytes) {
         const Shape shape = shape_of(m, n);
         each_tile(shape, 0, m, n, [&](const TileAt& at) {
-          small_.push_back({at.i, at.j, int(at.rows), int(at.cols), shape.set->strided[at.vectors][at.rows]});
+          small_.push_back({at.i, at.j, int(at.rows), int(at.cols), at.kernel()});
         });
       }
     }
@@ -352,8 +352,10 @@ class KernelProduct final : public Product<T> {
               t.cols = int(std::min(NR, nb - j));
               t.b = by_block ? b_packed + j * depth : b_packed + j * k + begin * NR;
               const Index v = ceil_div(t.cols, set_->width);
-              run_tile(call, alpha, direct, schedule, b, set_->packed[v][t.rows], t, v * set_->width, tiles, memory,
-                       (i / MR) * (nc / NR) + j / NR, ic + i, jc + j);
+              const bool narrow = fits_narrow(t.cols);  // which has strided kernels only
+              run_tile(call, alpha, direct, schedule, b, (narrow ? set_->narrow->strided : set_->packed)[v][t.rows], t,
+                       narrow ? set_->narrow->width : v * set_->width, tiles, memory, (i / MR) * (nc / NR) + j / NR, ic + i,
+                       jc + j);
             }
           }
         }
@@ -373,7 +375,11 @@ class KernelProduct final : public Product<T> {
   struct TileAt {
     Index i, j, rows, cols, index;
     int vectors;
+    const KernelSet<S>* set;
+    TileKernel<S> kernel() const { return set->strided[vectors][rows]; }
   };
+
+  bool fits_narrow(Index cols) const { return set_->narrow != nullptr && cols <= set_->narrow->width; }
 
   // Rows that the strided kernel of v vectors can take, 0 if there is none.
   static int most_rows(const KernelSet<S>& set, int v) {
@@ -384,8 +390,7 @@ class KernelProduct final : public Product<T> {
 
   // `at_most`: rows of A that may be read side by side.
   Shape shape_of(Index m, Index n, int at_most = KernelSet<S>::max_rows) const {
-    const bool narrow = set_->narrow != nullptr && n <= set_->narrow->width;
-    Shape s{narrow ? set_->narrow : set_, 1, 1, 1};
+    Shape s{fits_narrow(n) ? set_->narrow : set_, 1, 1, 1};
     const Index W = s.set->width;
     if (n > W) s.vectors = 2;
     // Few rows: wider tiles, so that enough chains are in flight and rows of B are read in long pieces.
@@ -396,13 +401,13 @@ class KernelProduct final : public Product<T> {
       }
     const int rows = std::min(most_rows(*s.set, s.vectors), at_most);
     if (m > rows) s.row_tiles = ceil_div(ceil_div(m, 2), rows / 2);
-    s.col_tiles = ceil_div(n, s.vectors * W) + 2;  // a remainder may take three
+    s.col_tiles = ceil_div(n, s.vectors * W) + 3;  // a remainder may take four, less the one counted
     return s;
   }
 
   // f(tile) for all tiles from column `begin` on, the smaller operand innermost.
   template <class F>
-  static void each_tile(const Shape& s, Index begin, Index m, Index n, F&& f) {
+  void each_tile(const Shape& s, Index begin, Index m, Index n, F&& f) const {
     const Index W = s.set->width;
     const auto rows_of = [&](Index tile, TileAt at) {
       // Rows are dealt in pairs, so that the tiles fit the even kernels.
@@ -418,6 +423,9 @@ class KernelProduct final : public Product<T> {
       for (; at.j < n; ++at.index) {
         at.vectors = s.vectors;
         while ((at.vectors - 1) * W >= n - at.j) at.vectors /= 2;
+        // Where a vector is as slow as two of half its width, a remainder of one and a half is not worth two.
+        if (at.vectors == 2 && blocking().split_vectors && n - at.j > W && fits_narrow(n - at.j - W)) at.vectors = 1;
+        at.set = fits_narrow(n - at.j) ? set_->narrow : s.set;
         at.cols = std::min(at.vectors * W, n - at.j);
         g(at);
         at.j += at.vectors * W;
@@ -441,7 +449,7 @@ class KernelProduct final : public Product<T> {
       const bool stream = !copy_b && n > shape.vectors * shape.set->width &&
                           double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
       const TileKernel<S> sweep = stream && m <= KernelSet<S>::max_rows ? shape.set->sweep[m] : nullptr;
-      if (sweep != nullptr) shape = {shape.set, 2, 1, ceil_div(n, 2 * shape.set->width) + 2};
+      if (sweep != nullptr) shape = {shape.set, 2, 1, ceil_div(n, 2 * shape.set->width) + 3};
       const Index width = shape.vectors * shape.set->width;
       const Schedule& schedule = stream ? stream_ : strided_;
       const bool direct = plain(call, call.alpha) && (call.c.col_stride == 1 || n == 1);
@@ -476,8 +484,8 @@ class KernelProduct final : public Product<T> {
           t.cols = int(at.cols);
           t.a = call.a.data + at.i * call.a.row_stride;
           t.b = copy_b ? b_copy + at.j / width * width * k + at.j % width : call.b.data + at.j;
-          run_tile(call, call.alpha, direct, schedule, b, shape.set->strided[at.vectors][at.rows], t,
-                   at.vectors * shape.set->width, tiles, memory, at.index, at.i, at.j);
+          run_tile(call, call.alpha, direct, schedule, b, at.kernel(), t, at.vectors * at.set->width, tiles, memory,
+                   at.index, at.i, at.j);
         });
       }
     }

@@ -163,6 +163,7 @@ TEST(Invariance, TileSizes) {
                                    random.of<Index>({0, 1 << 30}),
                                    random.between(1, 30),
                                    1,
+                                   times % 2 == 0,
                                    ""};
       cpu::override_blocking(&sizes);
       expect_same(multiply(order, x.a_view(), x.b_view()), expected, x.m, order);

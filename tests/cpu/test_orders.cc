@@ -114,6 +114,7 @@ cpu::Blocking odd_blocking(Random& random) {
           .stream_bytes = random.of<Index>({0, 1000}),
           .stream_k = random.of<Index>({1, 7, 8, 16}),
           .thread_work = random.of<Index>({1, 1000}),
+          .split_vectors = random.of<int>({0, 1}) == 1,
           .mul_isa = ""};
 }
 
