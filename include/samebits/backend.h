@@ -47,6 +47,7 @@ class Backend {
 //   onnxruntime:PATH(node=matmul|gemm, optimize=0..99)
 //   cuda, cublas, cublaslt
 //   command:PROGRAM {a} {b} {c}        or command(timeout=SECONDS):...; reads .npy files, writes one
+//   command(loop=yes):PROGRAM          started once; reads lines "A<tab>B<tab>C" of such files, answers each with "ok"
 // openblas and cblas take entry=gemm|gemv|dot|numpy; numpy picks one by shape as NumPy does.
 // Throws Error(syntax) for a bad specification, Error(backend) with the reason when the backend is not available.
 std::unique_ptr<Backend> open_backend(const std::string& specification);

@@ -40,7 +40,7 @@ constexpr std::array entries{
     Entry{"cublaslt", nullptr, open_cuda_entry},
     Entry{"cblas", "cblas:PATH(prefix=, suffix=, int=32|64, style=cblas|fortran, entry=gemm|gemv|dot|numpy)", open_cblas},
     Entry{"onnxruntime", "onnxruntime:PATH(node=matmul|gemm, optimize=0..99)", open_onnxruntime},
-    Entry{"command", "command:PROGRAM {a} {b} {c}, command(timeout=SECONDS):PROGRAM ...", open_command},
+    Entry{"command", "command:PROGRAM {a} {b} {c}, command(loop=yes):PROGRAM, command(timeout=SECONDS, ...):...", open_command},
 };
 
 class FunctionBackend final : public Backend {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -321,10 +322,17 @@ class Classifier {
       all_.disagree = !ask(Ask::join) && all_.packed;
       return;
     }
-    // One call's worth first, spread over the tree; when all agree the rest is taken to, and replay has the last word.
+    // Where these are many: the places where chains begin, end or skip, and a call's worth of the others, spread over the
+    // tree. When all agree the rest is taken to, and replay has the last word.
     const auto all = one.needed;
-    one.needed.clear();
-    for (std::size_t i = 0; i < rows; ++i) one.needed.push_back(all[i * all.size() / rows]);
+    if (all.size() > 16 * rows) {
+      one.needed.clear();
+      const auto pairs = join_pairs(one.structure);
+      for (const auto& [node, pair] : pairs)
+        if (!continues_chain(one.structure, node)) one.needed.push_back({pair});
+      for (std::size_t i = 0; i < rows; ++i)
+        one.needed.push_back({pairs[i * (pairs.size() - 1) / std::max<std::size_t>(1, rows - 1)].pair});
+    }
     if (!ask(Ask::join)) {
       all_.disagree = true;
       return;
@@ -339,6 +347,26 @@ class Classifier {
       one.needed = all;
       all_.disagree = !ask(Ask::join);
     }
+  }
+
+  // A leaf on a sum of two or more leaves in arithmetic progression, of which it is the next.
+  static bool continues_chain(const Structure& s, std::uint32_t node) {
+    std::array<std::int64_t, 3> leaves{};  // the node's own, and those of the two sums below
+    std::size_t count = 0;
+    for (auto at = node; count < 3;) {
+      const auto& c = s.nodes[at].children;
+      if (s.nodes[at].is_leaf() || c.size() != 2) return false;
+      const bool x = s.nodes[c[0]].is_leaf(), y = s.nodes[c[1]].is_leaf();
+      if (!x && !y) return false;
+      if (x && y) {
+        leaves[count++] = std::max(s.nodes[c[0]].leaf, s.nodes[c[1]].leaf);
+        if (count < 3) leaves[count++] = std::min(s.nodes[c[0]].leaf, s.nodes[c[1]].leaf);
+        break;
+      }
+      leaves[count++] = s.nodes[x ? c[0] : c[1]].leaf;
+      at = x ? c[1] : c[0];
+    }
+    return count == 3 && leaves[0] - leaves[1] == leaves[1] - leaves[2];
   }
 
   static bool leaf_is_larger(const Structure& s, std::uint32_t node) {

@@ -66,13 +66,25 @@ std::string written(const profiles::Profile& profile, const profiles::Keys& keys
 
 }  // namespace
 
-std::vector<std::string> predicting_profiles(const std::string& backend, const ProbeCall& p, const Order& order) {
+profiles::Call profile_call(const ProbeCall& p) {
   profiles::Call call;
   call.dtype = p.dtype;
   call.m = p.m, call.n = p.n, call.k = p.k;
   call.trans_a = p.trans_a, call.trans_b = p.trans_b;
   call.threads = p.threads, call.constant_b = p.constant_b;
   call.a_offset = p.a_offset, call.b_offset = p.b_offset, call.c_offset = p.c_offset;
+  return call;
+}
+
+bool same_trees(const Order& x, const Order& y, const ProbeCall& p) {
+  Trees trees(p.k);
+  for (Index i = 0; i < p.m * p.n; ++i)
+    if (trees.id(x.at(i / p.n, i % p.n)) != trees.id(y.at(i / p.n, i % p.n))) return false;
+  return true;
+}
+
+std::vector<std::string> predicting_profiles(const std::string& backend, const ProbeCall& p, const Order& order) {
+  const auto call = profile_call(p);
   Trees trees(p.k);
   std::vector<std::pair<Index, std::size_t>> wanted;  // element, tree
   const Index elements = p.m * p.n, stride = std::max<Index>(1, elements / 4096);

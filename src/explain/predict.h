@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "profiles/profile.h"
 #include "samebits/probe.h"
 
 namespace samebits::explain {
@@ -12,5 +13,9 @@ namespace samebits::explain {
 // "openblas(core=haswell, threads=2)", ..., with the keys that are not at their defaults; profiles whose name is in the
 // backend's come first. `order` is what was probed. Large results are compared on a sample of 4096 elements.
 std::vector<std::string> predicting_profiles(const std::string& backend, const ProbeCall& call, const Order& order);
+
+profiles::Call profile_call(const ProbeCall& call);
+// True where both give every element of C the same tree and roundings; a product alone in its accumulator may be fma or mul.
+bool same_trees(const Order& x, const Order& y, const ProbeCall& call);
 
 }  // namespace samebits::explain

@@ -36,13 +36,15 @@ std::string last_rows(Index begin, Index end, Index lanes) {
 
 std::optional<Order> order(const Call& call, const Keys& keys) {
   const std::string& isa = choice(keys, "isa", {"avx2", "avx512"});
+  const bool contracted = choice(keys, "contract", {"on", "off"}) == "on";
   const Index cache = number(keys, "l1", 1024, 1 << 24), size = size_of(call.dtype),
               packet = (isa == "avx2" ? 32 : 64) / size;
-  if (call.trans_a || call.m == 1 || call.n == 1 || call.bias || batched_b(call)) return {};
+  if (call.m == 1 || call.n == 1 || call.bias || batched_b(call)) return {};
   Areas areas(call.m, call.n);
   if (call.m + call.n + call.k < 20) {  // EIGEN_GEMM_TO_COEFFBASED_THRESHOLD
-    if (call.trans_b && (call.dtype == DType::f64 || call.k >= k_peeling)) return {};
-    areas.rest("fma");
+    if (call.trans_a || (call.trans_b && (call.dtype == DType::f64 || call.k >= k_peeling))) return {};
+    if (!contracted && !call.trans_b) return {};  // vectors with FMA, the ends of rows without: by alignment
+    areas.rest(contracted ? "fma" : "mul(start=first)");
     return areas.order();
   }
   const Index kc = block_k(call.k, packet, size, cache);
@@ -74,9 +76,12 @@ Index eigen_equal_blocks(Index k, Index most) {
 Profile eigen() {
   return {"eigen",
           "Eigen 3.4 matrix products, row-major, one thread",
-          {"Eigen 3.4.0 compiled for AVX2 and AVX-512 and run (l1=32768): 412 products, float32 and float64, every element",
+          {"Eigen 3.4.0 compiled for AVX2 and AVX-512 and run (l1=32768): 412 products, float32 and float64, every element; "
+           "with "
+           "contract=off and A transposed: probed in the tests",
            "other cache sizes: the formula of the source, not run; one row or column: no rule"},
           {{"isa", {"avx2", "avx512"}, "instruction set that the program was compiled for"},
+           {"contract", {"on", "off"}, "compiled with a*b + c as one fma (GCC's default) or not (-ffp-contract=off)"},
            {"l1", {"32768", "49152", "65536"}, "bytes of first-level data cache, which Eigen asks the CPU for"}},
           order};
 }
