@@ -11,14 +11,33 @@
 namespace samebits::explain {
 namespace {
 
-// A product alone in its accumulator counts as rounded, whether by mul or by fma: what a probe cannot always tell, as the
-// two differ in the sign of a zero only, when the product underflows.
-Tree without_lone_fma(Tree tree) {
-  for (auto& node : tree.nodes)
-    if (!node.items.empty() && (node.items.size() == 1 || node.items[1].is_node())) {
-      auto& first = node.items.front();
-      if (!first.is_node() && first.count == 1 && first.op == Op::fma) first.op = Op::mul;
+// How a product begins an accumulator or stands alone in one, by fma or rounded, decides only the sign of a zero when
+// products underflow. A probe cannot always tell, so trees are compared without it: such a product is a bare one that is
+// rounded first.
+Tree without_signs(Tree tree) {
+  const auto product = [](const Item& leaf) {
+    Item out = leaf;
+    out.count = 1, out.op = Op::mul;
+    return out;
+  };
+  const auto is_product = [](const Item& item) { return !item.is_node() && (item.op == Op::fma || item.op == Op::mul); };
+  for (auto& node : tree.nodes) {  // children first
+    if (node.wide) continue;
+    auto& items = node.items;
+    for (auto& item : items) {
+      if (!item.is_node()) continue;
+      const auto& inner = tree.nodes[item.node];
+      if (!inner.wide && inner.round == Format::none && inner.items.size() == 1 && is_product(inner.items[0]) &&
+          inner.items[0].count == 1)
+        item = product(inner.items[0]);
     }
+    if (items.size() > 1 && is_product(items[0]) && items[0].count == 1 && items[1].is_node()) std::swap(items[0], items[1]);
+    if (items.empty() || !is_product(items[0])) continue;
+    Item rest = items[0];
+    ++rest.begin, --rest.count;
+    items[0] = product(items[0]);
+    if (rest.count > 0) items.insert(items.begin() + 1, rest);
+  }
   return tree;
 }
 
@@ -29,7 +48,7 @@ class Trees {
   std::size_t id(const Order& order) {
     const auto text = order.text();
     if (const auto it = by_text_.find(text); it != by_text_.end()) return it->second;
-    const auto hash = without_lone_fma(order.tree(k_)).hash();
+    const auto hash = without_signs(order.tree(k_)).hash();
     const Key key{hash.lo, hash.hi, static_cast<int>(order.input().format), static_cast<int>(order.input().rounding),
                   static_cast<int>(order.out())};
     const auto [it, fresh] = by_key_.try_emplace(key, by_key_.size());

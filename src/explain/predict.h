@@ -15,7 +15,7 @@ namespace samebits::explain {
 std::vector<std::string> predicting_profiles(const std::string& backend, const ProbeCall& call, const Order& order);
 
 profiles::Call profile_call(const ProbeCall& call);
-// True where both give every element of C the same tree and roundings; a product alone in its accumulator may be fma or mul.
+// True where both give every element of C the same tree and roundings, the signs of zeros aside.
 bool same_trees(const Order& x, const Order& y, const ProbeCall& call);
 
 }  // namespace samebits::explain

@@ -49,7 +49,7 @@ struct Live {
   profiles::Keys keys = {};  // keys with one value; all listed values of the others are tried
   bool f64 = true;
   std::vector<int> threads = {1};
-  std::string options = "";  // of each probe
+  bool constant_b = false;
 };
 
 // What the profile says about the call: the orders of all its key values, each of which may be the one at hand.
@@ -88,11 +88,12 @@ inline void expect_as_predicted(const Live& live, int shapes, unsigned seed = 11
     if (n % 8 == 5) (n % 16 == 5 ? call.m : call.n) = 1;
     call.trans_b = n % 2 == 1, call.trans_a = n % 7 == 3;
     call.dtype = live.f64 && n % 3 == 1 ? DType::f64 : DType::f32;
+    call.constant_b = live.constant_b;
     call.threads = live.threads[static_cast<std::size_t>(n / 2) % live.threads.size()];
     const auto words = std::string("-m ") + std::to_string(call.m) + " -n " + std::to_string(call.n) + " -k " +
                        std::to_string(call.k) + (call.trans_a ? " --ta" : "") + (call.trans_b ? " --tb" : "") +
                        (call.dtype == DType::f64 ? " --dtype f64" : "") + " --threads " + std::to_string(call.threads) +
-                       live.options;
+                       (live.constant_b ? " --constant-b" : "");
     const auto r = probe_json(live.environment, "--no-epilogue '" + live.backend + "' " + words);
     if (!r.is_object()) continue;
     EXPECT_EQ(r["reproduced"].get<int>(), r["elements"].get<int>()) << words << "\n" << r.dump(1);
