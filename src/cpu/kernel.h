@@ -55,6 +55,9 @@ struct TileCall {
   std::int32_t cols = 0;  // at most NR, at least NR - W + 1
 };
 
+// Columns that a kernel along k takes: two halves of so many chains that their latency is hidden behind the memory's.
+constexpr int columns_along_k = 16;
+
 template <class T>
 using TileKernel = void (*)(const TileCall<T>&);
 
@@ -83,6 +86,8 @@ struct KernelSet {
   TileKernel<T> strided[max_vectors + 1][max_rows + 1] = {};
   // sweep[r]: a row of strided tiles, of r rows (a kernel of r rounded up to 1 or an even number) and two vectors each.
   TileKernel<T> sweep[max_rows + 1] = {};
+  // One row and columns_along_k columns, B contiguous along k and b_k from one column to the next; steps of stride 1.
+  TileKernel<T> along_k = nullptr;
   const KernelSet* narrow = nullptr;  // strided kernels of half the width and one vector; null: none
   TransposePanel<T> transpose = nullptr;
   CopyPanel<T> copy = nullptr;

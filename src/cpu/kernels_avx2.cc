@@ -3,7 +3,7 @@
 #include "cpu/tile.h"
 
 #if defined(__AVX2__) && defined(__FMA__)
-#include <immintrin.h>
+#include "cpu/transpose.h"
 #define SAMEBITS_HAVE_AVX2
 #endif
 
@@ -37,7 +37,12 @@ struct F32 {
   }
   static Reg add(Reg x, Reg y) { return _mm256_add_ps(x, y); }
   static Mask mask(int n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
-  static void prefetch(const float* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+  [[gnu::always_inline]] static void prefetch(const float* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+  }
+  [[gnu::always_inline]] static void prefetch_far(const float* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
+  }
   [[gnu::always_inline]] static Reg fused(Reg c, Reg a, Reg b) {
     asm("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
     return c;
@@ -49,24 +54,7 @@ struct F32 {
   }
   [[gnu::always_inline]] static Reg fused(Reg c, const float* a, Reg b) { return fused(c, broadcast(a), b); }
   [[gnu::always_inline]] static Reg unfused(Reg c, const float* a, Reg b) { return unfused(c, broadcast(a), b); }
-  [[gnu::always_inline]] static void transpose(Reg (&r)[8]) {
-    Reg t[8];
-    unroll<4>([&](auto i) {
-      t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
-      t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
-    });
-    unroll<2>([&](auto i) {  // r[4g + i]: columns i, 4+i of rows 4g .. 4g+3
-      r[4 * i + 0] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0x44);
-      r[4 * i + 1] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0xee);
-      r[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
-      r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
-    });
-    unroll<4>([&](auto i) {
-      t[i] = _mm256_permute2f128_ps(r[i], r[4 + i], 0x20);
-      t[4 + i] = _mm256_permute2f128_ps(r[i], r[4 + i], 0x31);
-    });
-    unroll<8>([&](auto i) { r[i] = t[i]; });
-  }
+  [[gnu::always_inline]] static void transpose(Reg (&r)[8]) { transpose_8x8(r); }
 };
 
 struct F64 {
@@ -92,7 +80,12 @@ struct F64 {
   }
   static Reg add(Reg x, Reg y) { return _mm256_add_pd(x, y); }
   static Mask mask(int n) { return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3)); }
-  static void prefetch(const double* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+  [[gnu::always_inline]] static void prefetch(const double* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+  }
+  [[gnu::always_inline]] static void prefetch_far(const double* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
+  }
   [[gnu::always_inline]] static Reg fused(Reg c, Reg a, Reg b) {
     asm("vfmadd231pd %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
     return c;
@@ -125,6 +118,7 @@ constexpr KernelSet<typename V::T> make_set() {
   fill<V, 4, true, 1, 2>(s.strided[4]);
   fill<V, 8, true, 1>(s.strided[8]);
   fill_sweep<V, 2, 1, 2, 4>(s.sweep);
+  s.along_k = tile_along_k<V>;
   s.transpose = transpose_panel<V>;
   s.copy = copy_panel<V>;
   return s;

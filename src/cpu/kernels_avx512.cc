@@ -3,7 +3,7 @@
 #include "cpu/tile.h"
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) && defined(__AVX512VL__)
-#include <immintrin.h>
+#include "cpu/transpose.h"
 #define SAMEBITS_HAVE_AVX512
 #endif
 
@@ -30,7 +30,12 @@ struct F32 {
   static void store_first(float* p, Reg x, int n) { _mm512_mask_storeu_ps(p, mask(n), x); }
   static Reg add(Reg x, Reg y) { return _mm512_add_ps(x, y); }
   static Mask mask(int n) { return Mask((1u << n) - 1); }
-  static void prefetch(const float* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+  [[gnu::always_inline]] static void prefetch(const float* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+  }
+  [[gnu::always_inline]] static void prefetch_far(const float* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
+  }
   [[gnu::always_inline]] static Reg fused(Reg c, Reg a, Reg b) {
     asm("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
@@ -97,7 +102,12 @@ struct F64 {
   static void store_first(double* p, Reg x, int n) { _mm512_mask_storeu_pd(p, mask(n), x); }
   static Reg add(Reg x, Reg y) { return _mm512_add_pd(x, y); }
   static Mask mask(int n) { return Mask((1u << n) - 1); }
-  static void prefetch(const double* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+  [[gnu::always_inline]] static void prefetch(const double* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+  }
+  [[gnu::always_inline]] static void prefetch_far(const double* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
+  }
   [[gnu::always_inline]] static Reg fused(Reg c, Reg a, Reg b) {
     asm("vfmadd231pd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
@@ -155,8 +165,12 @@ struct F32Half {
   static void storeu(float* p, Reg x) { _mm256_storeu_ps(p, x); }
   static void store_masked(float* p, Mask m, Reg x) { _mm256_mask_storeu_ps(p, m, x); }
   static Reg add(Reg x, Reg y) { return _mm256_add_ps(x, y); }
+  [[gnu::always_inline]] static void transpose(Reg (&r)[8]) { transpose_8x8(r); }
   static Mask mask(int n) { return Mask((1u << n) - 1); }
-  static void prefetch(const float*) {}
+  [[gnu::always_inline]] static void prefetch(const float*) {}
+  [[gnu::always_inline]] static void prefetch_far(const float* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
+  }
   [[gnu::always_inline]] static Reg fused(Reg c, Reg a, Reg b) {
     asm("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
@@ -194,7 +208,10 @@ struct F64Half {
   static void store_masked(double* p, Mask m, Reg x) { _mm256_mask_storeu_pd(p, m, x); }
   static Reg add(Reg x, Reg y) { return _mm256_add_pd(x, y); }
   static Mask mask(int n) { return Mask((1u << n) - 1); }
-  static void prefetch(const double*) {}
+  [[gnu::always_inline]] static void prefetch(const double*) {}
+  [[gnu::always_inline]] static void prefetch_far(const double* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
+  }
   [[gnu::always_inline]] static Reg fused(Reg c, Reg a, Reg b) {
     asm("vfmadd231pd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
@@ -224,7 +241,8 @@ constexpr KernelSet<typename Half::T> make_half() {
   return s;
 }
 
-template <class V>
+// Along: vectors of at most eight values.
+template <class V, class Along>
 constexpr KernelSet<typename V::T> make_set(const KernelSet<typename V::T>* half) {
   KernelSet<typename V::T> s;
   s.isa = "avx512", s.width = V::W, s.rows = 14, s.vectors = 2, s.narrow = half;
@@ -235,14 +253,15 @@ constexpr KernelSet<typename V::T> make_set(const KernelSet<typename V::T>* half
   fill<V, 4, true, 1, 2, 4, 6>(s.strided[4]);
   fill<V, 8, true, 1, 2, 3>(s.strided[8]);
   fill_sweep<V, 2, 1, 2, 4, 6, 8>(s.sweep);
+  s.along_k = tile_along_k<Along>;
   s.transpose = transpose_panel<V>;
   s.copy = copy_panel<V>;
   return s;
 }
 constexpr KernelSet<float> f32_half = make_half<F32Half>();
 constexpr KernelSet<double> f64_half = make_half<F64Half>();
-constexpr KernelSet<float> f32 = make_set<F32>(&f32_half);
-constexpr KernelSet<double> f64 = make_set<F64>(&f64_half);
+constexpr KernelSet<float> f32 = make_set<F32, F32Half>(&f32_half);
+constexpr KernelSet<double> f64 = make_set<F64, F64>(&f64_half);
 
 }  // namespace
 

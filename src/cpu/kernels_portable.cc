@@ -43,7 +43,8 @@ struct Plain {
     return each([&](int l) { return a.x[l] + b.x[l]; });
   }
   static Mask mask(int n) { return n < W ? n : W; }
-  static void prefetch(const T*) {}
+  [[gnu::always_inline]] static void prefetch(const T*) {}
+  [[gnu::always_inline]] static void prefetch_far(const T*) {}
   static Reg fused(const Reg& c, const Reg& a, const Reg& b) {
     return each([&](int l) { return std::fma(a.x[l], b.x[l], c.x[l]); });
   }
@@ -72,6 +73,7 @@ constexpr KernelSet<typename V::T> make_set() {
   fill<V, 1, true, 1, 2, 4>(s.strided[1]);
   fill<V, 2, true, 1, 2, 4>(s.strided[2]);
   fill_sweep<V, 2, 1, 2, 4>(s.sweep);
+  s.along_k = tile_along_k<V>;
   s.transpose = transpose_panel<V>;
   s.copy = copy_panel<V>;
   return s;

@@ -85,6 +85,7 @@ class KernelProduct final : public Product<T> {
     in_place_ = constant_strides(program_);
     if (in_place_) {
       strided_ = make_schedule(program_, program_.k, false);
+      unit_strides_ = std::ranges::all_of(strided_.steps, [](const Step& x) { return x.stride == 1; });
       // Fewer rows have fewer sums to load and store for each block.
       const Index stream_k = std::min(m, n) <= 8 ? blocking().stream_k : 32 * blocking().stream_k;
       stream_ = make_schedule(program_, static_cast<std::uint32_t>(stream_k), false);
@@ -152,8 +153,9 @@ class KernelProduct final : public Product<T> {
  private:
   struct Way {
     bool transpose = false;
-    bool packed = true;   // else strided
-    bool copy_b = false;  // strided: B is copied to panels
+    bool packed = true;    // else strided
+    bool copy_b = false;   // strided: B is copied to panels
+    bool along_k = false;  // strided: one row of C, and the columns of B are read in place
   };
 
   // What the epilogue needs beyond storing the tile.
@@ -180,6 +182,14 @@ class KernelProduct final : public Product<T> {
     Way way;
     if (can_stride && (std::min(m, n) <= sizes.skinny || double(m) * double(n) * double(k) <= double(sizes.in_place_work))) {
       way.packed = false;
+      // A matrix times a vector along k.
+      way.along_k = unit_strides_ && k >= columns_along_k &&
+                    ((m == 1 && !b_rows && call.b.row_stride == 1 && n >= columns_along_k) ||
+                     (n == 1 && !a_columns && call.a.col_stride == 1 && m >= columns_along_k));
+      if (way.along_k) {
+        way.transpose = n == 1;
+        return way;
+      }
       if (std::min(m, n) <= sizes.skinny && std::max(m, n) > 2 * sizes.skinny) {
         // The large operand is read in place: as rows of vectors if it has such, else by broadcasts.
         way.transpose = m <= n ? !b_rows : a_columns;
@@ -195,6 +205,7 @@ class KernelProduct final : public Product<T> {
 
   void rectangle(const Call<T>& call, const Way& way) const {
     if (way.packed) return packed(call, way.transpose);
+    if (way.along_k) return along_k(call);
     strided(call, way.copy_b);
   }
 
@@ -491,6 +502,35 @@ class KernelProduct final : public Product<T> {
     }
   }
 
+  // One row of C and columns of B that are contiguous.
+  void along_k(const Call<T>& call) const {
+    if constexpr (std::is_same_v<T, S>) {
+      const Index n = call.c.cols, whole = n / columns_along_k * columns_along_k;
+      const bool direct = plain(call, call.alpha) && call.c.col_stride == 1;
+      Layout layout;
+      Tiles tiles;
+      tiles.add(layout, strided_, columns_along_k, 0);
+      const bool copy = call.a.col_stride != 1;
+      const std::size_t a_at = layout.add<S>(copy ? call.a.cols : 0);
+      std::byte* memory = Workspace::of_this_thread().get(layout.bytes());
+      S* const a_copy = reinterpret_cast<S*>(memory + a_at);
+      for (Index k = 0; copy && k < call.a.cols; ++k) a_copy[k] = call.a(0, k);
+      TileCall<S> t;
+      t.b_k = call.b.col_stride;
+      t.rows = 1;
+      t.cols = columns_along_k;
+      for (Index j = 0; j < whole; j += columns_along_k) {
+        t.a = copy ? a_copy : call.a.data;
+        t.b = call.b.data + j * call.b.col_stride;
+        run_tile(call, call.alpha, direct, strided_, 0, set_->along_k, t, columns_along_k, tiles, memory, 0, 0, j);
+      }
+      if (whole == n) return;
+      const Call<T> rest = part(call, 0, whole, 1, n - whole);
+      const Way way = choose(rest);
+      rectangle(way.transpose ? transposed(rest) : rest, way);
+    }
+  }
+
   // A tile of a small product.
   struct SmallTile {
     Index i, j;
@@ -531,7 +571,7 @@ class KernelProduct final : public Product<T> {
   Format out_;
   Program program_;
   std::vector<std::uint32_t> positions_;  // of each k; empty where the program keeps the natural order
-  bool one_piece_ = false, wide_root_ = false, fused_end_ = false, mul_ = false, in_place_ = false;
+  bool one_piece_ = false, wide_root_ = false, fused_end_ = false, mul_ = false, in_place_ = false, unit_strides_ = false;
   Index kc_ = 0;  // most values of K in a block
   const KernelSet<S>* set_ = nullptr;
   Schedule packed_, strided_, stream_;

@@ -83,42 +83,66 @@ struct StridedRows {
   }
 };
 
+// What a step does before and after its chain, to a tile of N vectors.
+template <class V, int N>
+[[gnu::always_inline]] inline typename V::T* stack_entry(const TileCall<typename V::T>& t, std::uint32_t s) {
+  return (s < t.low_entries ? t.low : t.high) + Index(s) * (N * V::W);
+}
+
+template <class V, int N>
+[[gnu::always_inline]] inline void load_tile(const typename V::T* p, typename V::Reg (&acc)[N]) {
+  unroll<N>([&](auto x) __attribute__((always_inline)) { acc[x] = V::load(p + x * V::W); });
+}
+
+template <class V, int N>
+[[gnu::always_inline]] inline void begin_step(const TileCall<typename V::T>& t, const Step& s, std::uint32_t& top,
+                                              typename V::Reg (&acc)[N]) {
+  using T = typename V::T;
+  switch (s.start) {
+    case Step::Start::zero:
+      unroll<N>([&](auto x) __attribute__((always_inline)) { acc[x] = V::zero(); });
+      break;
+    case Step::Start::negative_zero:
+      unroll<N>([&](auto x) __attribute__((always_inline)) { acc[x] = V::splat(T(-0.0)); });
+      break;
+    case Step::Start::seed:
+      load_tile<V>(t.seed, acc);
+      break;
+    case Step::Start::pop:
+      load_tile<V>(stack_entry<V, N>(t, --top), acc);
+      break;
+    case Step::Start::resume:
+      break;
+  }
+}
+
+template <class V, int N>
+[[gnu::always_inline]] inline void end_step(const TileCall<typename V::T>& t, const Step& s, std::uint32_t& top,
+                                            typename V::Reg (&acc)[N]) {
+  for (std::uint32_t n = s.merges; n != 0; --n) {
+    const typename V::T* p = stack_entry<V, N>(t, --top);
+    unroll<N>([&](auto x) __attribute__((always_inline)) { acc[x] = V::add(V::load(p + x * V::W), acc[x]); });
+  }
+  if (s.push) {
+    typename V::T* p = stack_entry<V, N>(t, top++);
+    unroll<N>([&](auto x) __attribute__((always_inline)) { V::store(p + x * V::W, acc[x]); });
+  }
+}
+
 // Preconditions: 1 <= t.rows <= MR, (NV-1)*W < t.cols <= NV*W. Packed: A and B padded to MR x NR, B aligned to a vector.
 template <class V, int MR, int NV, bool strided>
 [[gnu::always_inline]] inline void one_tile(const TileCall<typename V::T>& t) {
   using T = typename V::T;
   using Reg = typename V::Reg;
-  constexpr int W = V::W, size = MR * NV * W;
+  constexpr int W = V::W;
 
   Reg acc[MR * NV];                                  // (MR, NV)
   const auto last = V::mask(t.cols - (NV - 1) * W);  // columns of the last vector that exist
-  const auto entry = [&](std::uint32_t s) __attribute__((always_inline)) {
-    return (s < t.low_entries ? t.low : t.high) + Index(s) * size;
-  };
-  const auto load_tile = [&](const T* p) __attribute__((always_inline)) {
-    unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::load(p + x * W); });
-  };
 
   unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::zero(); });
   std::uint32_t top = t.entries;
   for (const Step* s = t.step; s != t.end; ++s) {
-    switch (s->start) {
-      case Step::Start::zero:
-        unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::zero(); });
-        break;
-      case Step::Start::negative_zero:
-        unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::splat(T(-0.0)); });
-        break;
-      case Step::Start::seed:
-        load_tile(t.seed);
-        break;
-      case Step::Start::pop:
-        load_tile(entry(--top));
-        break;
-      case Step::Start::resume:
-        break;
-    }
-
+    begin_step<V>(t, *s, top, acc);
     std::conditional_t<strided, StridedRows<T, MR>, PackedRows<T, MR>> a(t, *s);
     const T* b = t.b + Index(s->first) * t.b_k;
     const Index b_step = Index(s->stride) * t.b_k;
@@ -153,7 +177,9 @@ template <class V, int MR, int NV, bool strided>
         });
       }
       if constexpr (strided && NV >= 4)
-        unroll<NV * W* int(sizeof(T)) / 64>([&](auto l) { V::prefetch(b + 2 * NV * W + l * (64 / int(sizeof(T)))); });
+        unroll<NV * W* int(sizeof(T)) / 64>([&](auto l) __attribute__((always_inline)) {
+          V::prefetch(b + 2 * NV * W + l * (64 / int(sizeof(T))));
+        });
       a.advance();
       b += b_step;
     };
@@ -164,15 +190,7 @@ template <class V, int MR, int NV, bool strided>
       for (std::uint32_t n = s->length; n != 0; --n)
         rank1([](Reg c, auto x, Reg y) __attribute__((always_inline)) { return V::fused(c, x, y); });
     }
-
-    for (std::uint32_t n = s->merges; n != 0; --n) {
-      const T* p = entry(--top);
-      unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { acc[x] = V::add(V::load(p + x * W), acc[x]); });
-    }
-    if (s->push) {
-      T* p = entry(top++);
-      unroll<MR * NV>([&](auto x) __attribute__((always_inline)) { V::store(p + x * W, acc[x]); });
-    }
+    end_step<V>(t, *s, top, acc);
   }
 
   if (t.c == nullptr) return;
@@ -248,6 +266,83 @@ void sweep(const TileCall<typename V::T>& row) {
     t.low += Index(t.low_entries) * MR * NR;
     if (t.c != nullptr) t.c += NR;
   }
+}
+
+// One row of C and columns_along_k columns; A and the columns of B are contiguous along k, t.b_k is the distance of the
+// columns. Vectors of columns come from transposing in registers. The second half of the columns follows the first some
+// cache lines behind, because columns a multiple of the page apart share a set of the cache.
+template <class V>
+void tile_along_k(const TileCall<typename V::T>& t) {
+  using T = typename V::T;
+  using Reg = typename V::Reg;
+  constexpr int W = V::W, half = columns_along_k / 2, P = half / W, line = 64 / int(sizeof(T));
+  constexpr Index lag = 8 * line, ahead = 64 * line;
+  Index r1 = t.b_k * Index(sizeof(T)), r3 = 3 * r1, r5 = 5 * r1, r7 = 7 * r1;
+  // Opaque to the compiler: see StridedRows.
+  asm("" : "+r"(r1), "+r"(r3), "+r"(r5), "+r"(r7));
+  const auto column = [&](const T* p, auto i) __attribute__((always_inline)) {
+    const char* q = reinterpret_cast<const char*>(p);
+    if constexpr (i == 1) q += r1;
+    if constexpr (i == 2) q += 2 * r1;
+    if constexpr (i == 3) q += r3;
+    if constexpr (i == 4) q += 4 * r1;
+    if constexpr (i == 5) q += r5;
+    if constexpr (i == 6) q += 2 * r3;
+    if constexpr (i == 7) q += r7;
+    return reinterpret_cast<const T*>(q);
+  };
+
+  Reg acc[2 * P];
+  unroll<2 * P>([&](auto x) __attribute__((always_inline)) { acc[x] = V::zero(); });
+  std::uint32_t top = t.entries;
+  for (const Step* s = t.step; s != t.end; ++s) {
+    begin_step<V>(t, *s, top, acc);
+    const auto chain = [&](auto multiply_add) __attribute__((always_inline)) {
+      // W values of k, or fewer, of one half of the columns.
+      const auto piece = [&](auto h, const T* x, const T* b, auto load, int count) __attribute__((always_inline)) {
+        unroll<P>([&](auto p) __attribute__((always_inline)) {
+          Reg r[W];
+          unroll<W>([&](auto i) __attribute__((always_inline)) {
+            r[i] = load(column(b, std::integral_constant<int, p * W + i>{}));
+          });
+          V::transpose(r);
+          unroll<W>([&](auto i) __attribute__((always_inline)) {
+            if (i < count) acc[h * P + p] = multiply_add(acc[h * P + p], x + i, r[i]);
+          });
+        });
+      };
+      const auto whole_line = [&](auto h, const T* x, const T* b) __attribute__((always_inline)) {
+        unroll<half>([&](auto i) __attribute__((always_inline)) { V::prefetch_far(column(b + ahead, i)); });
+        unroll<line / W>([&](auto l) __attribute__((always_inline)) {
+          piece(
+              h, x + l * W, b + l * W, [](const T* p) __attribute__((always_inline)) { return V::loadu(p); }, W);
+        });
+      };
+      constexpr std::integral_constant<int, 0> first{};
+      constexpr std::integral_constant<int, 1> second{};
+      const Index length = s->length, whole = length / line * line,
+                  behind = whole < 2 * lag ? whole / (2 * line) * line : lag;
+      const T *x = t.a + s->first, *b = t.b + s->first, *x2 = x, *b2 = b + half * t.b_k;
+      for (Index k = 0; k < behind; k += line, x += line, b += line) whole_line(first, x, b);
+      for (Index k = behind; k < whole; k += line, x += line, b += line, x2 += line, b2 += line) {
+        whole_line(first, x, b);
+        whole_line(second, x2, b2);
+      }
+      for (Index k = 0; k < behind; k += line, x2 += line, b2 += line) whole_line(second, x2, b2);
+      for (Index k = whole; k < length; k += W, x += W, b += W, b2 += W) {
+        const int count = length - k < W ? int(length - k) : W;
+        const auto load = [mask = V::mask(count)](const T* p) { return V::load_masked(p, mask); };
+        piece(first, x, b, load, count);
+        piece(second, x, b2, load, count);
+      }
+    };
+    if (s->mul)
+      chain([](Reg c, auto x, Reg y) __attribute__((always_inline)) { return V::unfused(c, x, y); });
+    else
+      chain([](Reg c, auto x, Reg y) __attribute__((always_inline)) { return V::fused(c, x, y); });
+    end_step<V>(t, *s, top, acc);
+  }
+  if (t.c != nullptr) unroll<2 * P>([&](auto x) __attribute__((always_inline)) { V::storeu(t.c + x * W, acc[x]); });
 }
 
 // Panels. V provides transpose(Reg (&)[W]) and store_first(T*, Reg, n): the first n values.

@@ -46,15 +46,22 @@ void run(Index m, Index n, Index k, const std::string& order, const Context& con
 }
 
 TEST(Memory, GuardPages) {
-  cpu::Blocking packed = cpu::blocking(), in_place = packed;
+  cpu::Blocking packed = cpu::blocking(), in_place = packed, streamed = packed;
   packed.in_place_work = packed.skinny = 0;
   in_place.in_place_work = Index{1} << 40;
+  streamed.stream_bytes = 0;
   for (const std::string& isa : usable_isas())
-    for (const cpu::Blocking* sizes : {&packed, &in_place}) {
+    for (const cpu::Blocking* sizes : {&packed, &in_place, &streamed}) {
       cpu::override_blocking(sizes);
       for (const char* order : {"fma", "mul", "pairwise(5) > fma", "tree(2 + 0 + (1 + 3)) > fma"})
-        for (const auto& [m, n, k] :
-             {std::array<Index, 3>{1, 1, 1}, {6, 7, 5}, {17, 33, 31}, {15, 16, 17}, {29, 5, 50}, {3, 100, 18}}) {
+        for (const auto& [m, n, k] : {std::array<Index, 3>{1, 1, 1},
+                                      {6, 7, 5},
+                                      {17, 33, 31},
+                                      {15, 16, 17},
+                                      {29, 5, 50},
+                                      {3, 100, 18},
+                                      {1, 70, 45},
+                                      {70, 1, 45}}) {
           const Index depth = order[0] == 't' ? 4 : k;
           for (const bool at_end : {false, true})
             for (const bool columns : {false, true}) {
