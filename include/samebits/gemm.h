@@ -12,7 +12,7 @@
 namespace [[gnu::visibility("default")]] samebits {
 
 struct Context {
-  int threads = 0;    // 0: SAMEBITS_NUM_THREADS, else 1. Never changes a bit.
+  int threads = 0;    // 0: SAMEBITS_NUM_THREADS (an error where that is no count), else 1. Never changes a bit.
   std::string isa{};  // "", or one of kernels(): "portable", "avx2", "avx512", "reference". "": SAMEBITS_ISA, else the best here.
 };
 
@@ -47,6 +47,7 @@ class Plan {
   std::unique_ptr<Impl> impl_;
 };
 
+// Without a plan: each thread keeps the last few that it made, for calls with the same Order object (or a copy of it).
 void gemm(float alpha, MatrixView<const float> a, MatrixView<const float> b, float beta, MatrixView<float> c,
           const Order& order = {}, const Context& context = {}, Bias<float> bias = {});
 void gemm(double alpha, MatrixView<const double> a, MatrixView<const double> b, double beta, MatrixView<double> c,

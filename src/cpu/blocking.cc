@@ -54,4 +54,8 @@ void override_blocking(const Blocking* sizes) {
   overridden = sizes;
 }
 
+bool blocking_is_overridden() {
+  return overridden != nullptr;
+}
+
 }  // namespace samebits::cpu

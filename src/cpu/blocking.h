@@ -27,5 +27,6 @@ const Blocking& blocking();
 
 // Tests only: other sizes than the machine's, for this thread and those that work for it; null: the machine's again.
 void override_blocking(const Blocking* sizes);
+bool blocking_is_overridden();
 
 }  // namespace samebits::cpu

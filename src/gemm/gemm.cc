@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -33,13 +37,23 @@ struct Part {
   std::string kernel;
 };
 
+const char* environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? text : "";
+}
+
 int thread_count(int requested) {
+  constexpr int most = 1024;
   if (requested < 0) throw Error(Code::invalid_argument, fmt::format("{} threads", requested));
   if (requested == 0) {
-    const char* text = std::getenv("SAMEBITS_NUM_THREADS");
-    if (text != nullptr) requested = std::atoi(text);
+    const std::string_view text = environment("SAMEBITS_NUM_THREADS");
+    if (text.empty()) return 1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), requested);
+    if (error == std::errc::result_out_of_range && end == text.data() + text.size() && text[0] != '-') return most;
+    if (error != std::errc() || end != text.data() + text.size() || requested < 1)
+      throw Error(Code::invalid_argument, fmt::format("SAMEBITS_NUM_THREADS is \"{}\", not a count of threads", text));
   }
-  return std::clamp(requested, 1, 1024);
+  return std::min(requested, most);
 }
 
 const char* why_reference(const Tree& tree) {
@@ -259,28 +273,79 @@ template class Plan<double>;
 
 namespace {
 
+// The plans that calls without one made last on this thread: most programs repeat a few shapes. Bounded in number and size.
+template <class T>
+class PlanCache {
+ public:
+  // Calls use(plan). A plan depends on nothing but the key, what the environment says now included.
+  template <class Use>
+  static void with(const Order& order, Index m, Index n, Index k, const Context& context, Use&& use) {
+    const int threads = thread_count(context.threads);
+    const std::string_view isa = context.isa.empty() ? environment("SAMEBITS_ISA") : std::string_view(context.isa);
+    constexpr Index most = 1 << 14;  // a plan may need some 100 bytes for each k
+    if (std::max({m, n, k}) > most || cpu::blocking_is_overridden()) return use(Plan<T>(order, m, n, k, context));
+    static thread_local PlanCache cache;
+    Entry& entry = cache.find(order, m, n, k, threads, isa);
+    if (!entry.plan) {
+      entry.plan.emplace(order, m, n, k, context);
+      entry.order = order, entry.m = m, entry.n = n, entry.k = k, entry.threads = threads, entry.isa = isa;
+    }
+    use(*entry.plan);
+  }
+
+ private:
+  struct Entry {
+    Order order;  // equal where it is the same object
+    Index m = 0, n = 0, k = 0;
+    int threads = 0;
+    std::string isa;
+    std::optional<Plan<T>> plan;
+  };
+
+  // The entry of this key, or one without a plan.
+  Entry& find(const Order& order, Index m, Index n, Index k, int threads, std::string_view isa) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      Entry& e = entries_[(last_ + i) % entries_.size()];
+      if (e.plan && e.m == m && e.n == n && e.k == k && &e.order.node() == &order.node() && e.threads == threads &&
+          e.isa == isa) {
+        last_ = (last_ + i) % entries_.size();
+        return e;
+      }
+    }
+    last_ = (last_ + 1) % entries_.size();
+    entries_[last_].plan.reset();
+    return entries_[last_];
+  }
+
+  std::array<Entry, 8> entries_;
+  std::size_t last_ = 0;
+};
+
 template <class T>
 void batch(T alpha, MatrixView<const T> a, Index a_batch, MatrixView<const T> b, Index b_batch, T beta, MatrixView<T> c,
            Index c_batch, Index count, const Order& order, const Context& context) {
   check_arguments(alpha, a, b, c, Bias<T>{}, Batch{count, a_batch, b_batch, c_batch});
-  const Plan<T> plan(order, c.rows, c.cols, a.cols, context);
-  for (Index i = 0; i < count; ++i) {
-    plan.run(alpha, a, b, beta, c);
-    a.data += a_batch;
-    b.data += b_batch;
-    c.data += c_batch;
-  }
+  PlanCache<T>::with(order, c.rows, c.cols, a.cols, context, [&](const Plan<T>& plan) {
+    for (Index i = 0; i < count; ++i) {
+      plan.run(alpha, a, b, beta, c);
+      a.data += a_batch;
+      b.data += b_batch;
+      c.data += c_batch;
+    }
+  });
 }
 
 }  // namespace
 
 void gemm(float alpha, MatrixView<const float> a, MatrixView<const float> b, float beta, MatrixView<float> c,
           const Order& order, const Context& context, Bias<float> bias) {
-  Plan<float>(order, c.rows, c.cols, a.cols, context).run(alpha, a, b, beta, c, bias);
+  PlanCache<float>::with(order, c.rows, c.cols, a.cols, context,
+                         [&](const Plan<float>& plan) { plan.run(alpha, a, b, beta, c, bias); });
 }
 void gemm(double alpha, MatrixView<const double> a, MatrixView<const double> b, double beta, MatrixView<double> c,
           const Order& order, const Context& context, Bias<double> bias) {
-  Plan<double>(order, c.rows, c.cols, a.cols, context).run(alpha, a, b, beta, c, bias);
+  PlanCache<double>::with(order, c.rows, c.cols, a.cols, context,
+                          [&](const Plan<double>& plan) { plan.run(alpha, a, b, beta, c, bias); });
 }
 
 void gemm_batch(float alpha, MatrixView<const float> a, Index a_batch, MatrixView<const float> b, Index b_batch, float beta,
