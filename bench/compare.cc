@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // A side-by-side table: samebits and other libraries, shape by shape, in rounds that take every library in turn, so that
 // what the machine does meanwhile meets all alike. Times are medians over the rounds; one thread is timed by its own CPU
-// clock.
+// clock. "cold": single calls, the operands flushed from all caches before each. Thin shapes: how fast the large operand
+// is only read, in the same rounds, and how near to that the product comes.
 #include <fmt/format.h>
 #include <time.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -67,13 +73,45 @@ class Buffer {
 struct Entry {
   std::string name;
   std::function<void()> call;
-  std::vector<double> times;
-  double median() const {
-    std::vector<double> t = times;
+  std::vector<double> times, cold;
+  double median() const { return median(times); }
+  static double median(std::vector<double> t) {
     std::ranges::sort(t);
     return t[t.size() / 2];
   }
 };
+
+void flush(const void* data, std::size_t bytes) {
+#if defined(__SSE2__)
+  for (std::size_t i = 0; i < bytes; i += 64) _mm_clflush(static_cast<const char*>(data) + i);
+  _mm_mfence();
+#else
+  static std::vector<char> other(std::size_t{1} << 28);  // larger than the caches
+  for (std::size_t i = 0; i < other.size(); i += 64) ++other[i];
+#endif
+}
+
+// Brings memory in as fast as it comes: one word of each cache line, in eight streams, which are faster than one.
+void read_all(const void* data, std::size_t bytes, int threads) {
+  constexpr std::size_t stream = 16384, streams = 8;
+  static std::atomic<std::uint64_t> sink;
+  const auto read = [=](std::size_t begin, std::size_t end) {
+    const auto* p = static_cast<const char*>(data);
+    std::uint64_t all = 0;
+    for (; begin + streams * stream <= end; begin += streams * stream)
+      for (std::size_t i = 0; i < stream; i += 64)
+        for (std::size_t s = 0; s < streams; ++s) {
+          std::uint64_t word;
+          std::memcpy(&word, p + begin + s * stream + i, sizeof(word));
+          all |= word;
+        }
+    sink.fetch_or(all);
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads; ++t) others.emplace_back(read, bytes * t / threads, bytes * (t + 1) / threads);
+  read(0, bytes / threads);
+  for (std::thread& t : others) t.join();
+}
 
 // Small integers: every order gives the exact product, so every library must give the same values.
 template <class T>
@@ -123,6 +161,7 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
                            plan.run(T(1), samebits::row_major<const T>(a.get(), m, k),
                                     samebits::row_major<const T>(b.get(), k, n), T(0), samebits::row_major(c.get(), m, n));
                          },
+                         {},
                          {}});
     }
     for (const Peer& peer : peers) {
@@ -132,7 +171,15 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
       else
         multiply = peer.prepare_f64 ? peer.prepare_f64(m, n, k) : peer.f64;
       if (!multiply) continue;
-      entries.push_back({peer.name, [=, &a, &b, &c] { multiply(m, n, k, a.get(), b.get(), c.get()); }, {}});
+      entries.push_back({peer.name, [=, &a, &b, &c] { multiply(m, n, k, a.get(), b.get(), c.get()); }, {}, {}});
+    }
+
+    // The operand that is read once: its size at least eight times that of what meets it.
+    const Index large = std::max(m, n) * k, least = Index{1} << 24;
+    const bool thin = std::min(m, n) <= 32 && large * Index(sizeof(T)) >= least;
+    if (thin) {
+      const T* const data = n >= m ? b.get() : a.get();
+      entries.push_back({"read", [=, &options] { read_all(data, large * sizeof(T), options.threads); }, {}, {}});
     }
 
     const bool own_cpu = options.threads == 1;
@@ -141,7 +188,7 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
       std::fill_n(c.get(), m * n, std::numeric_limits<T>::quiet_NaN());
       if (options.threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(60));
       e.call();
-      check(e.name);
+      if (e.name != "read") check(e.name);
       const double start = seconds(own_cpu);
       Index count = 0;
       do {
@@ -162,6 +209,12 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
         const double start = seconds(own_cpu);
         for (Index r = 0; r < repetitions[e]; ++r) entries[e].call();
         entries[e].times.push_back((seconds(own_cpu) - start) / double(repetitions[e]));
+        for (int i = 0; options.cold && i < 3; ++i) {
+          flush(a.get(), m * k * sizeof(T)), flush(b.get(), k * n * sizeof(T)), flush(c.get(), m * n * sizeof(T));
+          const double cold_start = seconds(false);  // the CPU clock costs a system call
+          entries[e].call();
+          entries[e].cold.push_back(seconds(false) - cold_start);
+        }
       }
 
     const double flop = 2.0 * double(m) * double(n) * double(k);
@@ -177,18 +230,38 @@ nlohmann::json run(const Options& options, std::vector<Peer>& peers) {
       const double gflops = flop / e->median() * 1e-9;
       row["seconds"][name] = e->median();
       row["all_seconds"][name] = e->times;
+      if (options.cold) row["cold_seconds"][name] = Entry::median(e->cold);
       if (e != entries.begin()) best_other = std::max(best_other, gflops);
       fmt::print(" {:>10.{}f}", gflops, gflops < 10 ? 2 : 1);
     }
     const double own = flop / entries[0].median() * 1e-9;
     for (std::size_t e = 1; e < entries.size(); ++e)
-      ratios[entries[e].name].push_back(entries[e].median() / entries[0].median());
+      if (entries[e].name != "read") ratios[entries[e].name].push_back(entries[e].median() / entries[0].median());
     if (best_other > 0) {
       fmt::print("   {:.3f}", own / best_other);
       ratios["best other"].push_back(own / best_other);
       if (flop < 1e6) fmt::print("   {:.1f} ns", entries[0].median() * 1e9);
     }
+    if (thin) {
+      const double bytes = double(large) * sizeof(T), read = bytes / entries.back().median() * 1e-9;
+      const double reached = bytes / entries[0].median() * 1e-9;
+      row["read_bandwidth"] = read * 1e9;
+      fmt::print("   {:.1f} of {:.1f} GB/s, {:.0f} %", reached, read, 100 * reached / read);
+      entries.pop_back();
+    }
     fmt::print("\n");
+    if (options.cold) {
+      fmt::print("{:>18}", "cold");
+      double best = 0;
+      for (const std::string& name : names) {
+        const auto e = std::ranges::find(entries, name, &Entry::name);
+        const double gflops = e == entries.end() ? 0 : flop / Entry::median(e->cold) * 1e-9;
+        if (e != entries.begin()) best = std::max(best, gflops);
+        e == entries.end() ? fmt::print(" {:>10}", "-") : fmt::print(" {:>10.{}f}", gflops, gflops < 10 ? 2 : 1);
+      }
+      if (best > 0) fmt::print("   {:.3f}", flop / Entry::median(entries[0].cold) * 1e-9 / best);
+      fmt::print("\n");
+    }
     std::fflush(stdout);
     rows.push_back(row);
   }
@@ -228,6 +301,7 @@ int main_program(int argc, char** argv) {
   app.add_option("--rounds", options.rounds);
   app.add_option("--milliseconds", options.milliseconds, "of each library in a round");
   app.add_flag("--f64", options.f64);
+  app.add_flag("--cold", options.cold, "also with operands flushed from the caches");
   app.add_option("--order", options.orders, "one or more orders; the first is compared");
   app.add_option("--isa", options.isa);
   app.add_option("--peer", options.peers, "NAME=FILE of a further library: mkl, or any with CBLAS names");

@@ -14,8 +14,8 @@ thin = ["1x4096x4096", "8x4096x4096", "32x4096x4096", "4096x1x4096", "4096x8x409
 orders = ["fma", "chunks(128) > fma", "chunks(256) > fma", "lanes(16, fold=halves) > fma", "pairwise(64) > fma", "pairwise(8) > fma",
           "mul"]
 tables = {
-    "f32": [*small, *large, *thin, "--rounds", "5"],
-    "f64": [*small, *large, *thin, "--rounds", "5", "--f64"],
+    "f32": [*small, *large, *thin, "--rounds", "5", "--cold"],
+    "f64": [*small, *large, *thin, "--rounds", "5", "--f64", "--cold"],
     "f32-2": [*small[2:], *large, *thin, "--rounds", "5", "--threads", "2"],
     "avx2": [*large, "--rounds", "5", "--isa", "avx2", "--without", "all"],
     "orders": ["512x512x512", "1024x1024x1024", "2048x2048x2048", "--rounds", "9", "--without", "all",
