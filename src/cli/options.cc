@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/verb.h"
 
@@ -30,6 +31,19 @@ io::Operands choose_operands(const io::Array& a, const io::Array& b, const Readi
     fmt::print(stderr, "samebits: {}: only{}{} fits\n", a.shape_text() + " x " + b.shape_text(),
                fitting[0].trans_a ? " --ta" : "", fitting[0].trans_b ? " --tb" : "");
   return io::operands(a, b, fitting[0]);
+}
+
+GpuCheckOption::GpuCheckOption(CLI::App& app) {
+  app.add_option("--gpucheck", file_, "JSON of samebits-gpucheck: measured orders of cuBLAS in place of predictions")
+      ->type_name("FILE");
+}
+
+std::optional<report::GpuCheck> GpuCheckOption::read() const {
+  constexpr const char* usual = "samebits-gpucheck.json";
+  if (file_.empty() && !std::filesystem::exists(usual)) return {};
+  auto check = report::read_gpucheck(file_.empty() ? usual : file_);
+  if (check.device.empty()) return {};
+  return check;
 }
 
 }  // namespace samebits::cli

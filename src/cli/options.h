@@ -9,6 +9,7 @@
 
 #include "io/npy.h"
 #include "io/operands.h"
+#include "report/gpucheck.h"
 
 namespace samebits::cli {
 
@@ -24,5 +25,16 @@ void add_reading(CLI::App& app, ReadingFlags& flags);
 // The reading that the flags ask for; without flags the plain one, and where that does not fit the only other one that does
 // (said on stderr unless quiet). Throws Error(invalid_argument) where nothing fits.
 io::Operands choose_operands(const io::Array& a, const io::Array& b, const ReadingFlags& flags);
+
+// --gpucheck FILE: what samebits-gpucheck measured; without it, samebits-gpucheck.json where the program was started.
+class GpuCheckOption {
+ public:
+  explicit GpuCheckOption(CLI::App& app);
+  // Nothing where no file was named and that one is not there, or where the run found no GPU.
+  std::optional<report::GpuCheck> read() const;
+
+ private:
+  std::string file_;
+};
 
 }  // namespace samebits::cli

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "cli/options.h"
 #include "cli/verb.h"
 #include "explain/compare.h"
 #include "io/npy.h"
@@ -118,7 +119,7 @@ void pair(Assertions& check, const char* left, const std::vector<T>& x, const ch
              published ? "True" : "False", n, x.size(), check((n == 0) == published));
 }
 
-int run() {
+int run(const std::optional<report::GpuCheck>& gpu) {
   const auto directory = data_directory();
   const Case<float> single(directory / "linear-5-7-f32");
   const Case<double> twice(directory / "linear-5-7-f64");
@@ -171,27 +172,50 @@ int run() {
       "  The inputs are float32 values: their products are exact in double, so few roundings are left to tell orders "
       "apart.\n\n");
 
-  heading("3. PREDICTIONS (no GPU was used): models of the GPU's orders, replayed on the same x and w");
+  // What stands for a call of cuBLAS: the order measured on a GPU, else the one predicted.
+  struct GpuOrder {
+    std::string order, how;
+    bool measured = false;
+  };
+  const auto gpu_order = [&](const char* mode, bool trans_b, const std::string& predicted) -> GpuOrder {
+    const auto* call = gpu ? gpu->find("cublas", mode, 6, 7, 5, trans_b) : nullptr;
+    if (call == nullptr) return {predicted, "predicted"};
+    if (!call->reproduced) return {predicted, "predicted (measured: no order found)"};
+    const bool held = equivalent(Order::parse(call->order), Order::parse(predicted), 5);
+    return {call->order, held ? "measured, as predicted" : fmt::format("measured (predicted: {})", predicted), true};
+  };
   const std::string tf32 = "tf32(rna) > mma(4,24)";
-  fmt::print(
-      "  torch GPU, TF32 off     fma                       one chain per element (cublasSgemm TN)\n"
-      "  TF32 on, either         {:<25} Ampere tensor core; Hopper: tf32(rna) > mma(8,25)\n"
-      "  ORT GPU, use_tf32=0     split(2) > fma            small-N kernel (cublasSgemm NN); or split(4)\n\n",
-      tf32);
+  const GpuOrder torch_plain = gpu_order("default", true, "fma"), ort_plain = gpu_order("default", false, "split(2) > fma"),
+                 torch_tf32 = gpu_order("tf32", true, tf32), ort_tf32 = gpu_order("tf32", false, tf32);
+  if (gpu) {
+    heading(fmt::format("3. MEASURED on {}, where it says so; replayed on the same x and w", gpu->device).c_str());
+    for (const auto& [what, o] : {std::pair{"torch GPU, TF32 off", &torch_plain}, {"torch GPU, TF32 on", &torch_tf32},
+                                  {"ORT GPU, use_tf32=0", &ort_plain}, {"ORT GPU, use_tf32=1", &ort_tf32}})
+      fmt::print("  {:<22}  {:<24}  {}\n", what, o->order, o->how);
+    fmt::print("\n");
+  } else {
+    heading("3. PREDICTIONS (no GPU was used): models of the GPU's orders, replayed on the same x and w");
+    fmt::print(
+        "  torch GPU, TF32 off     fma                       one chain per element (cublasSgemm TN)\n"
+        "  TF32 on, either         {:<25} Ampere tensor core; Hopper: tf32(rna) > mma(8,25)\n"
+        "  ORT GPU, use_tf32=0     split(2) > fma            small-N kernel (cublasSgemm NN); or split(4)\n\n",
+        tf32);
+  }
   const auto &ort_cpu = single.results.at("ort-cpu"), &np = single.results.at("numpy");
-  const auto gpu_chain = single.replay("fma"), gpu_tf32 = single.replay(tf32);
+  const auto torch_chain = single.replay(torch_plain.order), torch_rounded = single.replay(torch_tf32.order),
+             ort_rounded = single.replay(ort_tf32.order);
   fmt::print("  float32, defaults (torch: TF32 off; ONNX Runtime: use_tf32=1)\n");
-  pair(check, "ORT CPU", ort_cpu, "ORT GPU", gpu_tf32, false);
-  pair(check, "ORT CPU", ort_cpu, "torch GPU", gpu_chain, true);
-  pair(check, "ORT GPU", gpu_tf32, "torch GPU", gpu_chain, false);
-  pair(check, "NumPy", np, "torch GPU", gpu_chain, true);
+  pair(check, "ORT CPU", ort_cpu, "ORT GPU", ort_rounded, false);
+  pair(check, "ORT CPU", ort_cpu, "torch GPU", torch_chain, true);
+  pair(check, "ORT GPU", ort_rounded, "torch GPU", torch_chain, false);
+  pair(check, "NumPy", np, "torch GPU", torch_chain, true);
   fmt::print("  float32, torch with allow_tf32=True\n");
-  pair(check, "ORT CPU", ort_cpu, "ORT GPU", gpu_tf32, false);
-  pair(check, "ORT CPU", ort_cpu, "torch GPU", gpu_tf32, false);
-  pair(check, "ORT GPU", gpu_tf32, "torch GPU", gpu_tf32, true);
-  pair(check, "NumPy", np, "torch GPU", gpu_tf32, false);
+  pair(check, "ORT CPU", ort_cpu, "ORT GPU", ort_rounded, false);
+  pair(check, "ORT CPU", ort_cpu, "torch GPU", torch_rounded, false);
+  pair(check, "ORT GPU", ort_rounded, "torch GPU", torch_rounded, true);
+  pair(check, "NumPy", np, "torch GPU", torch_rounded, false);
   const auto gpu_double = twice.replay("fma");
-  fmt::print("  float64\n");
+  fmt::print("  float64{}\n", gpu ? " (predicted: one chain)" : "");
   pair(check, "ORT CPU", twice.results.at("ort-cpu"), "ORT GPU", gpu_double, true);
   pair(check, "ORT CPU", twice.results.at("ort-cpu"), "torch GPU", gpu_double, true);
   pair(check, "ORT GPU", gpu_double, "torch GPU", gpu_double, true);
@@ -199,16 +223,20 @@ int run() {
   fmt::print(
       "  (The recorded CPU results of torch, above, differ in 2 elements all the same: its own kernel for this shape.)\n\n");
 
-  fmt::print("  float32, ONNX Runtime with use_tf32=0: still not equal to the chain\n");
-  for (const char* order : {"split(2) > fma", "split(4) > fma"}) {
-    const auto split = single.replay(order);
-    const Index n = different(split, gpu_chain);
-    fmt::print("    {:<18} against fma: {} of 42 differ, by {} ulp at most{}\n", order, n, most_ulp(split, gpu_chain),
-               check(n > 0));
-  }
+  fmt::print("  float32, ONNX Runtime with use_tf32=0: still not equal to {}\n", gpu ? "torch's" : "the chain");
+  const auto against = [&](const std::string& name, const std::vector<float>& x, bool must_differ) {
+    const Index n = different(x, torch_chain);
+    fmt::print("    {:<18} against {}: {} of 42 differ, by {} ulp at most{}\n", name, torch_plain.order, n,
+               most_ulp(x, torch_chain), check(!must_differ || n > 0));
+  };
+  if (ort_plain.measured)
+    against(ort_plain.order, single.replay(ort_plain.order), false);
+  else
+    for (const char* order : {"split(2) > fma", "split(4) > fma"}) against(order, single.replay(order), true);
+  against("TF32, for scale", ort_rounded, true);
   const auto hopper = single.replay("tf32(rna) > mma(8,25)");
-  fmt::print("    {:<18} against fma: {} of 42 differ, by {} ulp at most{}\n\n", "TF32, for scale",
-             different(gpu_tf32, gpu_chain), most_ulp(gpu_tf32, gpu_chain), check(different(hopper, gpu_chain) > 0));
+  check(different(hopper, torch_chain) > 0);
+  fmt::print("\n");
 
   heading("4. The open question, answered FROM SOURCE READING");
   fmt::print(
@@ -233,7 +261,10 @@ int run() {
 }
 
 const Verb verb("demo", "the case that samebits began with: who equals whom, and why",
-                [](CLI::App&) { return std::function<int()>(run); });
+                [](CLI::App& app) {
+                  auto gpu = std::make_shared<GpuCheckOption>(app);
+                  return std::function<int()>([gpu] { return run(gpu->read()); });
+                });
 
 }  // namespace
 }  // namespace samebits::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "cli/options.h"
 #include "cli/product.h"
 #include "cli/verb.h"
 #include "report/report.h"
@@ -27,8 +28,12 @@ const Verb verb("explain",
                 [](CLI::App& app) {
                   auto options = std::make_shared<ProductOptions>();
                   add_product(app, *options);
-                  return std::function<int()>([options] {
-                    const auto report = explain_product(*options);
+                  auto gpu = std::make_shared<GpuCheckOption>(app);
+                  return std::function<int()>([options, gpu] {
+                    auto report = explain_product(*options);
+                    if (const auto check = gpu->read())
+                      for (auto& side : report.sides)
+                        if (auto note = report::gpu_note(*check, report, side); !note.empty()) side.notes.push_back(note);
                     if (options->json)
                       fmt::print("{}", report::json(report));
                     else if (!globals().quiet)

@@ -43,6 +43,49 @@ class Explain(Base):
         self.assertTrue(j["trace"]["left"].startswith("0x"))
         self.assertTrue(j["advice"])
 
+    def gpucheck(self, calls, **other):
+        """A file as samebits-gpucheck writes it; the device and what it 'measured' are this test's invention."""
+        results = [{"backend": "cublas", "mode": mode, "layout": layout, "m": 6, "n": 7, "k": 5, "reproduced": order is not None,
+                    "order": order or "", "library": "cuBLAS 0", "regions": [], "calls": 1} for mode, layout, order in calls]
+        report = {"schema": 1, "program": "samebits-gpucheck 0", "device": {"name": "Test GPU", "architecture": 80},
+                  "steps": {"origin_case": {"status": "passed", "results": results}}, **other}
+        path = self.path / "gpucheck.json"
+        path.write_text(json.dumps(report))
+        return path
+
+    def test_measurements_replace_predictions(self):
+        calls = [("default", "TN", "fma"), ("default", "NN", "split(4) > fma"), ("tf32", "TN", None)]
+        held = self.gpucheck(calls)
+        demo = self.expect(0, "demo", "--gpucheck", held).stdout
+        self.assertIn("3. MEASURED on Test GPU (sm_80)", demo)
+        self.assertRegex(demo, r"torch GPU, TF32 off +fma +measured, as predicted")
+        self.assertRegex(demo, r"ORT GPU, use_tf32=0 +split\(4\) > fma +measured \(predicted: split\(2\) > fma\)")
+        self.assertRegex(demo, r"torch GPU, TF32 on .* predicted \(measured: no order found\)")
+        self.assertRegex(demo, r"ORT GPU, use_tf32=1 .* predicted\n")
+        self.assertNotIn("PREDICTIONS", demo)
+        # A measurement against what was published is said, and fails the demo.
+        self.assertIn("NOT AS EXPECTED", self.expect(1, "demo", "--gpucheck", self.gpucheck([("default", "TN", "mul")])).stdout)
+
+        case = self.case("linear-5-7-f32", "numpy", "ort-cpu")
+        held = self.gpucheck(calls)
+        self.assertIn("measured on Test GPU (sm_80): so add cublas(mode=default) TN",
+                      self.expect(0, "explain", *case, "--gpucheck", held).stdout)
+        other = self.gpucheck([("default", "TN", "mul")])
+        self.assertIn("the prediction for a GPU did not hold: measured on Test GPU (sm_80): cublas(mode=default) TN: mul",
+                      self.expect(0, "explain", *case, "--gpucheck", other).stdout)
+        self.assertIn("not measured at this shape on Test GPU",
+                      self.expect(0, "explain", *case, "--gpucheck", self.gpucheck([])).stdout)
+
+    def test_bad_gpucheck_files(self):
+        self.expect(2, "demo", "--gpucheck", self.path / "none.json")
+        bad = self.path / "bad.json"
+        ours = '{"schema": 1, "program": "samebits-gpucheck 0", "device": %s}'
+        for text in ("", "[]", "{}", ours.replace("samebits", "other") % "null", ours % "{}"):
+            bad.write_text(text)
+            self.assertIn("bad.json", self.expect(2, "demo", "--gpucheck", bad).stderr)
+        bad.write_text(json.dumps({"schema": 1, "program": "samebits-gpucheck 0", "device": None, "reason": "no driver"}))
+        self.assertIn("PREDICTIONS (no GPU was used)", self.expect(0, "demo", "--gpucheck", bad).stdout)
+
     def test_sides_of_every_kind(self):
         a, b, left, _ = self.case("linear-5-7-f32", "ort-cpu", "numpy")
         self.expect(0, "explain", a, b, left, "order:fma")
