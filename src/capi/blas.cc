@@ -56,6 +56,11 @@ MatrixView<T> view(Layout layout, Trans trans, T* data, Index rows, Index cols, 
   return along_rows ? row_major(data, rows, cols, ld) : col_major(data, rows, cols, ld);
 }
 
+template <class T>
+MatrixView<T> part(MatrixView<T> x, Index i, Index j, Index rows, Index cols) {
+  return {x.data + i * x.row_stride + j * x.col_stride, rows, cols, x.row_stride, x.col_stride};
+}
+
 // A profile tells what a library does with a row-major call; a column-major one is the row-major call for the transposes.
 template <class T>
 void product(Layout layout, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) {
@@ -171,10 +176,6 @@ void syrk(const char* name, Layout layout, Uplo uplo, Trans trans, Index n, Inde
   const auto columns = [&](Index i) {
     return uplo == Uplo::upper ? std::pair<Index, Index>{i, n} : std::pair<Index, Index>{0, i + 1};
   };
-  const auto store = [&](auto value) {
-    for (Index i = 0; i < n; ++i)
-      for (auto [j, end] = columns(i); j < end; ++j) c_view(i, j) = value(i, j);
-  };
   // An empty view: the guard leaves the other triangle alone.
   guard(name, MatrixView<T>{}, [&] {
     require(layout == Layout::rows || layout == Layout::columns, "illegal layout");
@@ -184,17 +185,32 @@ void syrk(const char* name, Layout layout, Uplo uplo, Trans trans, Index n, Inde
     require(ldc >= std::max<Index>(1, n), "illegal ldc");
     if (n == 0) return;
     try {
-      // The whole product, beside C; one triangle of it is kept.
-      std::vector<T> whole(static_cast<std::size_t>(n) * n);
-      const auto square = row_major(whole.data(), n, n);
-      if (beta != 0)
-        for (Index i = 0; i < n; ++i)
-          for (auto [j, end] = columns(i); j < end; ++j) square(i, j) = c_view(i, j);
+      // Rows a block at a time: the square on the diagonal beside C, of which one triangle is kept, and the rectangle next to
+      // it. An order that depends on the place in C, or on the shape, needs the whole square.
+      const Order& order = current_order();
+      const bool whole = order.is_profile() || order.has_regions();
+      const Index size = whole ? n : std::min(n, std::max<Index>(96, (n + 7) / 8));
+      std::vector<T> memory(static_cast<std::size_t>(size) * size);
       const auto a_view = view(layout, trans, a, n, k, lda);
-      product<T>(layout, alpha, a_view, a_view.transposed(), beta, square);
-      store([&](Index i, Index j) { return square(i, j); });
+      const auto a_rows = [&](Index begin, Index end) { return part(a_view, begin, 0, end - begin, k); };
+      for (Index i0 = 0; i0 < n; i0 += size) {
+        const Index i1 = std::min(n, i0 + size);
+        const auto square = row_major(memory.data(), i1 - i0, i1 - i0);
+        const auto each = [&](auto f) {
+          for (Index i = i0; i < i1; ++i)
+            for (auto [j, end] = columns(i); j < end; ++j)
+              if (j >= i0 && j < i1) f(square(i - i0, j - i0), c_view(i, j));
+        };
+        if (beta != 0) each([](T& x, T& c) { x = c; });
+        product<T>(layout, alpha, a_rows(i0, i1), a_rows(i0, i1).transposed(), beta, square);
+        each([](T& x, T& c) { c = x; });
+        const auto [j0, j1] = uplo == Uplo::upper ? std::pair<Index, Index>{i1, n} : std::pair<Index, Index>{0, i0};
+        if (j0 < j1)
+          product<T>(layout, alpha, a_rows(i0, i1), a_rows(j0, j1).transposed(), beta, part(c_view, i0, j0, i1 - i0, j1 - j0));
+      }
     } catch (const std::exception&) {
-      store([](Index, Index) { return std::numeric_limits<T>::quiet_NaN(); });
+      for (Index i = 0; i < n; ++i)
+        for (auto [j, end] = columns(i); j < end; ++j) c_view(i, j) = std::numeric_limits<T>::quiet_NaN();
       throw;
     }
   });

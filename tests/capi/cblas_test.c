@@ -3,6 +3,7 @@
 #include <math.h>
 #include <samebits/cblas.h>
 #include <samebits/samebits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -11,12 +12,13 @@ enum { Rows = 101, Columns = 102, N = 111, T = 112, Upper = 121, Lower = 122 };
 void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 void cblas_dgemm64_(int, int, int, int64_t, int64_t, int64_t, double, const double*, int64_t, const double*, int64_t, double,
                     double*, int64_t);
-void scipy_cblas_sgemv64_(int, int, int64_t, int64_t, float, const float*, int64_t, const float*, int64_t, float, float*, int64_t);
+void scipy_cblas_sgemv64_(int, int, int64_t, int64_t, float, const float*, int64_t, const float*, int64_t, float, float*,
+                          int64_t);
 float cblas_sdot(int, const float*, int, const float*, int);
 double scipy_ddot_64_(const int64_t*, const double*, const int64_t*, const double*, const int64_t*);
 void cblas_ssyrk(int, int, int, int, int, float, const float*, int, float, float*, int);
-void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*, const float*,
-            const int*, const float*, float*, const int*);
+void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
+            const float*, const int*, const float*, float*, const int*);
 void ssyrk_(const char*, const char*, const int*, const int*, const float*, const float*, const int*, const float*, float*,
             const int*);
 
@@ -75,6 +77,38 @@ static void all_routines(const char* text) {
   samebits_order_free(order);
 }
 
+/* Larger than one block of rows: the triangle is that of the product, whatever is around it. */
+static void large_syrk(const char* text) {
+  enum { Size = 230, Depth = 19 };
+  float *x = malloc(sizeof(float) * Size * Depth), *product = malloc(sizeof(float) * Size * Size),
+        *c = malloc(sizeof(float) * Size * Size);
+  samebits_order* order = NULL;
+  int i, j, upper, rows, right = 1;
+  check(x && product && c, "memory");
+  check(samebits_order_parse(text, &order) == SAMEBITS_OK && samebits_cblas_set_order(text) == 0, text);
+  for (i = 0; i < Size * Depth; i++) x[i] = noise();
+  for (upper = 0; upper < 2; upper++)
+    for (rows = 0; rows < 2; rows++) {
+      for (i = 0; i < Size * Size; i++) product[i] = c[i] = (float)(i % 13) / 3;
+      if (rows) {
+        samebits_sgemm(order, NULL, Size, Size, Depth, 1.5f, x, Depth, 1, x, 1, Depth, -0.5f, product, Size, 1);
+        cblas_ssyrk(Rows, upper ? Upper : Lower, N, Size, Depth, 1.5f, x, Depth, -0.5f, c, Size);
+      } else {
+        samebits_sgemm(order, NULL, Size, Size, Depth, 1.5f, x, Depth, 1, x, 1, Depth, -0.5f, product, 1, Size);
+        cblas_ssyrk(Columns, upper ? Upper : Lower, T, Size, Depth, 1.5f, x, Depth, -0.5f, c, Size);
+      }
+      for (i = 0; i < Size; i++)
+        for (j = 0; j < Size; j++) {
+          const int at = rows ? i * Size + j : i + j * Size, inside = upper ? j >= i : j <= i;
+          const float expected = inside ? product[at] : (float)(at % 13) / 3;
+          right &= memcmp(&c[at], &expected, sizeof expected) == 0;
+        }
+    }
+  check(right, "a large cblas_ssyrk");
+  samebits_order_free(order);
+  free(x), free(product), free(c);
+}
+
 int main(int argc, char** argv) {
   int i;
   for (i = 0; i < 64 * 64; i++) {
@@ -93,6 +127,9 @@ int main(int argc, char** argv) {
   all_routines("fma");
   all_routines("chunks(8) > mul");
   all_routines("lanes(4, fold=halves) > fma");
+  large_syrk("fma");
+  large_syrk("chunks(5) > mul");
+  large_syrk("regions(rows=3:150:2 cols=7:200: pairwise(4) > mul; rest: fma)");
   /* An illegal argument: C stays. */
   memcpy(want, got, sizeof want);
   cblas_sgemm(Rows, N, N, M, Cols, K, 1, a, K - 1, b, 64, 0, got, 64);
