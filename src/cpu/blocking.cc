@@ -17,7 +17,7 @@ constexpr std::int64_t KiB = 1024, MiB = 1024 * KiB;
 constexpr Blocking table[] = {
   //  cpu        k_bytes   b_bytes    a_bytes  in_place_work  skinny  stream_bytes  stream_k  thread_work  split_vectors mul_isa
   {"zen5",      16 * KiB,  3 * MiB,  64 * MiB, 256 * 256 * 256,   40,    512 * KiB,        8,  48 * 48 * 48, false,       ""},
-  {"zen4",      16 * KiB,  3 * MiB,  64 * MiB, 300 * 300 * 300,   40,    512 * KiB,        8,  48 * 48 * 48, true,        "avx2"},
+  {"zen4",      16 * KiB,  9 * MiB,  64 * MiB, 300 * 300 * 300,   40,    512 * KiB,        8,  48 * 48 * 48, true,        "avx2"},
   {"other",      8 * KiB,  1 * MiB,  64 * MiB, 128 * 128 * 128,   40,    256 * KiB,        8,  48 * 48 * 48, false,       ""},
 };
 // clang-format on

@@ -43,6 +43,10 @@ struct TileCall {
   Index a_k = 0;
   const T* b = nullptr;
   Index b_k = 0;
+  // Packed kernels fetch ahead[k*ahead_k] and ahead[k*ahead_k + ahead_next] into the second-level cache. Never null.
+  const T* ahead = nullptr;
+  Index ahead_k = 0;
+  Index ahead_next = 0;
   // The stack: entry s, MR*NR values, starts at (s < low_entries ? low : high) + s*MR*NR. `low` outlives the block of K.
   T* low = nullptr;
   T* high = nullptr;
@@ -88,7 +92,7 @@ struct KernelSet {
   TileKernel<T> sweep[max_rows + 1] = {};
   // One row and columns_along_k columns, B contiguous along k and b_k from one column to the next; steps of stride 1.
   TileKernel<T> along_k = nullptr;
-  const KernelSet* narrow = nullptr;  // strided kernels of half the width and one vector; null: none
+  const KernelSet* narrow = nullptr;  // kernels of half the width and one vector; null: none
   TransposePanel<T> transpose = nullptr;
   CopyPanel<T> copy = nullptr;
 

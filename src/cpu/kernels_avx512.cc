@@ -237,6 +237,7 @@ template <class Half>
 constexpr KernelSet<typename Half::T> make_half() {
   KernelSet<typename Half::T> s;
   s.isa = "avx512", s.width = Half::W;
+  fill<Half, 1, false, 2, 4, 6, 8, 10, 12, 14>(s.packed[1]);
   fill<Half, 1, true, 1, 2, 4, 6, 8, 10, 12, 14, 16>(s.strided[1]);
   return s;
 }

@@ -35,6 +35,13 @@ MatrixView<T> block(MatrixView<T> x, Index i, Index j, Index rows, Index cols) {
   return {x.data + i * x.row_stride + j * x.col_stride, rows, cols, x.row_stride, x.col_stride};
 }
 
+// For the stores that end a tile.
+template <class T>
+void prefetch_rows(const MatrixView<T>& c) {
+  for (Index i = 0; i < c.rows; ++i)
+    for (Index j = 0; j < c.cols; j += 64 / Index(sizeof(T))) __builtin_prefetch(&c(i, j), 1, 2);
+}
+
 template <class T>
 Call<T> part(const Call<T>& call, Index i, Index j, Index rows, Index cols) {
   Call<T> p = call;
@@ -313,60 +320,91 @@ class KernelProduct final : public Product<T> {
   void packed(const Call<T>& call, bool transpose) const {
     const Index m = call.c.rows, n = call.c.cols, k = call.a.cols;
     const Index MR = set_->rows, NR = set_->columns();
+    const Index a_width = round_up(MR, set_->width);  // of a panel of A: whole vectors are stored
     const Schedule& schedule = packed_;
     const Blocking& sizes = blocking();
     const bool by_block = program_.identity;  // else a block needs k's from everywhere: B is packed at once
-    const Index nc = std::min(round_up(n, NR), std::max(NR, sizes.b_bytes / Index(sizeof(S)) / kc_ / NR * NR));
+    const Index most_columns = std::max(NR, sizes.b_bytes / Index(sizeof(S)) / std::min(kc_, k) / NR * NR);
+    const Index nc = round_up(ceil_div(n, ceil_div(n, most_columns)), NR);
     const Index mc = std::min(round_up(m, MR), std::max(MR, sizes.a_bytes / Index(sizeof(S)) / k / MR * MR));
+    // A panel is packed just before its first tile needs it. One of A is kept only where it is read again.
+    const bool keep_a = nc < n || (!by_block && schedule.blocks.size() > 1);
     const bool scaled = scales_a(call);
     const T alpha = scaled ? T(1) : call.alpha;
     const bool direct = plain(call, alpha) && (call.c.col_stride == 1 || n == 1);
 
     Layout layout;
     Tiles tiles;
-    tiles.add(layout, schedule, MR * NR, schedule.kept_entries > 0 ? (mc / MR) * (nc / NR) : 0);
+    const Index most_row_tiles = ceil_div(mc, MR);
+    tiles.add(layout, schedule, MR * NR, schedule.kept_entries > 0 ? most_row_tiles * (nc / NR) : 0);
     const Index b_rows = by_block ? std::min(kc_, k) : k;
-    const std::size_t a_at = layout.add<S>(mc * k), b_at = layout.add<S>(nc * b_rows);
+    const std::size_t a_at = layout.add<S>((keep_a ? most_row_tiles : 1) * a_width * k), b_at = layout.add<S>(nc * b_rows);
     std::byte* memory = Workspace::of_this_thread().get(layout.bytes());
     S* const a_packed = reinterpret_cast<S*>(memory + a_at);
     S* const b_packed = reinterpret_cast<S*>(memory + b_at);
     const std::uint32_t* positions = positions_.empty() ? nullptr : positions_.data();
 
     TileCall<S> t;
-    t.a_k = MR;
+    t.a_k = a_width;
     t.b_k = NR;
     for (Index ic = 0; ic < m; ic += mc) {
       const Index mb = std::min(mc, m - ic);
-      for (Index i = 0; i < mb; i += MR)
-        pack(&call.a(ic + i, 0), call.a.row_stride, std::min(MR, mb - i), call.a.col_stride, k, positions,
-             scaled && !transpose ? call.alpha : T(1), a_packed + i * k, MR);
+      const Index pairs = ceil_div(mb, 2), row_tiles = ceil_div(pairs, MR / 2);
+      const auto row_of = [&](Index r) { return std::min(mb, r * pairs / row_tiles * 2); };  // of row r of tiles, the first
       for (Index jc = 0; jc < n; jc += nc) {
-        const Index nb = std::min(nc, n - jc);
-        const auto pack_b = [&](Index from, Index count) {
-          // Rows of B are read a few at a time, along their whole length: one panel at a time would touch a new page for
-          // each k.
-          const Index few = call.b.col_stride == 1 ? 8 : count;
+        const Index nb = std::min(nc, n - jc), col_tiles = ceil_div(nb, NR);
+        const auto pack_b = [&](Index j0, Index j1, Index from, Index count) {
+          // Several panels: rows of B are read a few at a time, along their whole length, because one panel after another
+          // would touch a new page for each k.
+          const Index few = call.b.col_stride == 1 && j1 - j0 > NR ? 8 : count;
           for (Index k0 = 0; k0 < count; k0 += few)
-            for (Index j = 0; j < nb; j += NR)
+            for (Index j = j0; j < j1; j += NR)
               pack(&call.b(from + k0, jc + j), call.b.col_stride, std::min(NR, nb - j), call.b.row_stride,
                    std::min(few, count - k0), positions != nullptr ? positions + k0 : nullptr,
                    scaled && transpose ? call.alpha : T(1), b_packed + j * count + (positions != nullptr ? 0 : k0 * NR), NR);
         };
-        if (!by_block) pack_b(0, k);
+        if (!by_block) pack_b(0, nb, 0, k);
         for (std::size_t b = 0; b < schedule.blocks.size(); ++b) {
           const Index begin = schedule.blocks[b].begin, depth = Index(schedule.blocks[b].end) - begin;
-          if (by_block) pack_b(begin, depth);
-          for (Index i = 0; i < mb; i += MR) {
-            t.rows = int(std::min(MR, mb - i));
-            t.a = a_packed + i * k + begin * MR;
-            for (Index j = 0; j < nb; j += NR) {
+          const bool packs_a = jc == 0 && (by_block || b == 0);
+          const auto a_panel = [&](Index r, Index from) {
+            return a_packed + (keep_a ? r * k + from : by_block ? 0 : from) * a_width;
+          };
+          // What the kernels fetch meanwhile, so that packing finds it near: in the first row of tiles the next panel of B,
+          // two lines of each row; then two rows of A a tile.
+          const auto look_ahead = [&](Index r, Index tile) {
+            t.ahead = t.a, t.ahead_k = t.ahead_next = 0;
+            if constexpr (std::is_same_v<T, S>) {
+              const Index j = (tile + 1) * NR, row = 2 * (tile - std::max<Index>(0, col_tiles - ceil_div(MR, 2)));
+              if (!by_block) return;
+              if (r == 0 && call.b.col_stride == 1 && j < nb) {
+                t.ahead = &call.b(begin, jc + j), t.ahead_k = call.b.row_stride;
+                t.ahead_next = std::min(64 / Index(sizeof(S)), nb - j - 1);
+              } else if (packs_a && call.a.col_stride == 1 && row >= 0 && row_of(r + 1) + row < row_of(r + 2)) {
+                t.ahead = &call.a(ic + row_of(r + 1) + row, begin), t.ahead_k = 1;
+                t.ahead_next = row_of(r + 1) + row + 1 < row_of(r + 2) ? call.a.row_stride : 0;
+              }
+            }
+          };
+          for (Index r = 0; r < row_tiles; ++r) {
+            const Index i = row_of(r);
+            t.rows = int(row_of(r + 1) - i);
+            t.a = a_panel(r, begin);
+            if (packs_a) {
+              const Index from = by_block ? begin : 0;
+              pack(&call.a(ic + i, from), call.a.row_stride, t.rows, call.a.col_stride, by_block ? depth : k, positions,
+                   scaled && !transpose ? call.alpha : T(1), a_panel(r, from), a_width);
+            }
+            for (Index j = 0, tile = 0; j < nb; j += NR, ++tile) {
               t.cols = int(std::min(NR, nb - j));
+              const KernelSet<S>& set = set_->narrow != nullptr && t.cols <= set_->narrow->width ? *set_->narrow : *set_;
+              const Index v = ceil_div(t.cols, set.width);
               t.b = by_block ? b_packed + j * depth : b_packed + j * k + begin * NR;
-              const Index v = ceil_div(t.cols, set_->width);
-              const bool narrow = fits_narrow(t.cols);  // which has strided kernels only
-              run_tile(call, alpha, direct, schedule, b, (narrow ? set_->narrow->strided : set_->packed)[v][t.rows], t,
-                       narrow ? set_->narrow->width : v * set_->width, tiles, memory, (i / MR) * (nc / NR) + j / NR, ic + i,
-                       jc + j);
+              if (by_block && r == 0) pack_b(j, j + 1, begin, depth);
+              look_ahead(r, tile);
+              if (direct && b + 1 == schedule.blocks.size()) prefetch_rows(block(call.c, ic + i, jc + j, t.rows, t.cols));
+              run_tile(call, alpha, direct, schedule, b, set.packed[v][t.rows], t, v * set.width, tiles, memory,
+                       r * (nc / NR) + tile, ic + i, jc + j);
             }
           }
         }

@@ -146,6 +146,8 @@ template <class V, int MR, int NV, bool strided>
     std::conditional_t<strided, StridedRows<T, MR>, PackedRows<T, MR>> a(t, *s);
     const T* b = t.b + Index(s->first) * t.b_k;
     const Index b_step = Index(s->stride) * t.b_k;
+    [[maybe_unused]] const T* ahead = t.ahead + Index(s->first) * t.ahead_k;
+    [[maybe_unused]] const Index ahead_step = t.ahead_k;
     const auto load_b = [&](auto v) __attribute__((always_inline)) {
       if constexpr (!strided)
         return V::load(b + v * W);
@@ -180,6 +182,11 @@ template <class V, int MR, int NV, bool strided>
         unroll<NV * W* int(sizeof(T)) / 64>([&](auto l) __attribute__((always_inline)) {
           V::prefetch(b + 2 * NV * W + l * (64 / int(sizeof(T))));
         });
+      if constexpr (!strided) {
+        __builtin_prefetch(ahead, 0, 2);
+        __builtin_prefetch(ahead + t.ahead_next, 0, 2);
+        ahead += ahead_step;
+      }
       a.advance();
       b += b_step;
     };
@@ -353,29 +360,17 @@ void transpose_panel(const typename V::T* x, Index lane, int lanes, Index k_coun
   const auto at = [&](Index k) { return panel + (positions != nullptr ? Index(positions[k]) : k) * width; };
   for (int l0 = 0; l0 < width; l0 += W) {
     const int have = lanes - l0 < W ? lanes - l0 : W;
-    const int want = width - l0 < W ? width - l0 : W;
-    const typename V::T* rows = x + l0 * lane;
+    const typename V::T* row[W];
+    unroll<W>([&](auto i) __attribute__((always_inline)) { row[i] = x + (l0 + (i < have ? i : 0)) * lane; });
     Index k = 0;
     for (; k + W <= k_count && have > 0; k += W) {
       typename V::Reg r[W];
-      if (have == W) {
-        unroll<W>([&](auto i) __attribute__((always_inline)) { r[i] = V::loadu(rows + i * lane + k); });
-      } else {
-        unroll<W>([&](auto i)
-                      __attribute__((always_inline)) { r[i] = i < have ? V::loadu(rows + i * lane + k) : V::zero(); });
-      }
+      unroll<W>([&](auto i) __attribute__((always_inline)) { r[i] = V::loadu(row[i] + k); });
       V::transpose(r);
-      // In natural order a store may run into the next position, which is written after it.
-      if (want == W || (positions == nullptr && k + W < k_count && l0 == 0)) {
-        unroll<W>([&](auto i) __attribute__((always_inline)) { V::storeu(at(k + i) + l0, r[i]); });
-      } else {
-        unroll<W>([&](auto i) __attribute__((always_inline)) { V::store_first(at(k + i) + l0, r[i], want); });
-      }
+      unroll<W>([&](auto i) __attribute__((always_inline)) { V::storeu(at(k + i) + l0, r[i]); });
     }
-    for (; k < k_count; ++k) {
-      typename V::T* to = at(k) + l0;
-      for (int l = 0; l < want; ++l) to[l] = l < have ? rows[l * lane + k] : typename V::T(0);
-    }
+    for (; k < k_count; ++k)
+      for (int l = 0; l < W; ++l) at(k)[l0 + l] = l < have ? row[l][k] : typename V::T(0);
   }
 }
 
