@@ -10,6 +10,15 @@
 
 namespace samebits::cli {
 
+CLI::Validator at_least(std::int64_t least) {
+  const auto check = [least](const std::string& text) {
+    std::int64_t value = 0;
+    if (!CLI::detail::lexical_cast(text, value)) return fmt::format("expected a whole number, found {}", text);
+    return value < least ? fmt::format("must be at least {}, found {}", least, text) : std::string();
+  };
+  return CLI::Validator(check, fmt::format("INT >= {}", least));
+}
+
 void add_dtype(CLI::App& app, std::optional<io::Stored>& void16) {
   app.add_option_function<std::string>(
          "--dtype", [&void16](const std::string& name) { void16 = name == "bf16" ? io::Stored::bf16 : io::Stored::f16; },

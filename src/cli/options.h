@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "report/gpucheck.h"
 
 namespace samebits::cli {
+
+// An integer option that must not be less.
+CLI::Validator at_least(std::int64_t least);
 
 // --dtype bf16|f16: what two-byte raw elements are.
 void add_dtype(CLI::App& app, std::optional<io::Stored>& void16);

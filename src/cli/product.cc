@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "cli/options.h"
 #include "cli/verb.h"
 #include "explain/bound.h"
 #include "profiles/profile.h"
@@ -285,10 +286,10 @@ void add_product(CLI::App& app, ProductOptions& options) {
   app.add_option("--left-profile", options.left_profile, "try only this profile for LEFT, e.g. 'openblas(core=haswell)'");
   app.add_option("--right-profile", options.right_profile, "the same for RIGHT");
   app.add_option("--threads", options.threads, "threads of the calls that made the results (default: not known)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   app.add_option("--element", options.element, "row and column of the element to trace")
       ->expected(2)
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   add_reading(app, options.reading);
   add_dtype(app, options.void16);
   app.add_flag("--json", options.json, "print JSON");

@@ -38,7 +38,7 @@ int run(Options& o) {
   if (o.backend.empty()) throw Error(Code::invalid_argument, "check: a backend is missing; see `samebits backends`");
   o.check.dtypes.clear();
   for (const auto& d : o.dtypes) o.check.dtypes.push_back(d == "f64" ? DType::f64 : DType::f32);
-  if (o.backend.rfind("command", 0) == 0) o.check.quick = true;
+  if (o.backend.rfind("command", 0) == 0 && o.backend.find("loop=yes") == std::string::npos) o.check.quick = true;  // a start a call
   const auto backend = open_backend(o.backend);
   if (globals().progress)
     o.check.progress = [](const std::string& clause) { fmt::print(stderr, "\r\x1b[K{}", clause), std::fflush(stderr); };

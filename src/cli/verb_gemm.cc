@@ -87,7 +87,7 @@ const Verb verb("gemm", "multiply two .npy files in a chosen order", [](CLI::App
   app.add_option("--alpha", options->alpha, "C <- alpha*A*B + beta*C")->capture_default_str();
   app.add_option("--beta", options->beta)->capture_default_str()->needs(app.get_option("--c"));
   app.add_option("--threads", options->context.threads, "0: SAMEBITS_NUM_THREADS, else 1; changes no bit")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   app.add_option("--isa", options->context.isa, "portable, avx2, avx512, reference; changes no bit");
   add_reading(app, options->reading);
   add_dtype(app, options->void16);

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/options.h"
 #include "cli/verb.h"
 #include "order/cost.h"
 #include "profiles/profile.h"
@@ -78,10 +79,10 @@ const Verb verb("order", "show an order: what it says, its tree at a K, its cost
   auto options = std::make_shared<Options>();
   app.add_option("ORDER", options->text, "e.g. \"chunks(256) > fma\", or a profile")->required();
   app.add_option("-k,--k", options->k, "expand at this K")->check(CLI::Range(Index{0}, Index{1} << 24));
-  app.add_option("-m,--rows", options->rows, "rows of C, for regions and profiles")->check(CLI::PositiveNumber);
-  app.add_option("-n,--cols", options->cols, "columns of C, for regions and profiles")->check(CLI::PositiveNumber);
-  app.add_option("--row", options->row, "row of the element shown")->check(CLI::NonNegativeNumber);
-  app.add_option("--col", options->col, "column of the element shown")->check(CLI::NonNegativeNumber);
+  app.add_option("-m,--rows", options->rows, "rows of C, for regions and profiles")->check(at_least(1));
+  app.add_option("-n,--cols", options->cols, "columns of C, for regions and profiles")->check(at_least(1));
+  app.add_option("--row", options->row, "row of the element shown")->check(at_least(0));
+  app.add_option("--col", options->col, "column of the element shown")->check(at_least(0));
   app.add_option("--dtype", options->dtype, "f32 or f64, for profiles")->check(CLI::IsMember({"f32", "f64"}));
   app.add_flag("--dot", options->dot, "print the tree as Graphviz source only");
   app.add_flag("--tree", options->tree, "print the tree as text only");

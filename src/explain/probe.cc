@@ -280,9 +280,19 @@ class Prober {
 }  // namespace explain
 
 ProbeResult probe(Backend& backend, const ProbeCall& call, const ProbeOptions& options) {
-  if (call.m < 1 || call.n < 1 || call.k < 1) throw Error(Code::invalid_argument, "probe: m, n and k must be at least 1");
-  if (call.k > (Index{1} << 22)) throw Error(Code::invalid_argument, "probe: k can be at most 2^22");
-  if (call.m * call.n > (Index{1} << 31)) throw Error(Code::invalid_argument, "probe: at most 2^31 elements of C");
+  const auto require = [](bool holds, const std::string& otherwise) {
+    if (!holds) throw Error(Code::invalid_argument, "probe: " + otherwise);
+  };
+  require(call.m >= 1 && call.n >= 1 && call.k >= 1, fmt::format("m, n and k must be at least 1, the product is {} x {} x {}", call.m, call.n, call.k));
+  require(call.k <= Index{1} << 22, "k can be at most 2^22");
+  require(call.m <= (Index{1} << 31) / call.n, "at most 2^31 elements of C");
+  require(call.threads >= 1, fmt::format("at least one thread, not {}", call.threads));
+  const unsigned size = call.dtype == DType::f32 ? 4 : 8;
+  for (const auto offset : {call.a_offset, call.b_offset, call.c_offset})
+    require(offset < 64 && offset % size == 0, fmt::format("offset {}: offsets are bytes past a multiple of 64, multiples of {}", offset, size));
+  if (const Index least = (call.k - 1) / call.m; least > options.max_calls)
+    throw Error(Code::backend, fmt::format("{}: {} x {} x {} takes at least {} calls, more than {}; a product of more rows takes fewer", backend.name(),
+                                           call.m, call.n, call.k, least, options.max_calls));
   if (!backend.supports(call.dtype))
     throw Error(Code::unsupported, backend.name() + (call.dtype == DType::f32 ? " has no float32" : " has no float64"));
   auto result = call.dtype == DType::f32 ? explain::Prober<float>(backend, call, options).run()
