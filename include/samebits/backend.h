@@ -34,6 +34,9 @@ class Backend {
   virtual std::string name() const = 0;         // as given to open_backend
   virtual std::string description() const = 0;  // version, core or instruction set it runs
   virtual bool supports(DType) const { return true; }
+  virtual bool sets_threads() const { return true; }      // follows BackendCall::threads
+  virtual bool packs_constants() const { return false; }  // treats a constant B as another kind of call
+  virtual bool in_place() const { return true; }  // works on the call's own memory, in the caller's thread or on its behalf
   // Both throw Error(backend) with a message that a user can act on.
   virtual void multiply(const BackendCall<float>& call) = 0;
   virtual void multiply(const BackendCall<double>& call) = 0;
@@ -64,4 +67,4 @@ struct BackendInfo {
 // Every backend that needs no argument, and how to write the others.
 std::vector<BackendInfo> backends();
 
-}  // namespace samebits
+}  // namespace gnu::visibility("default")]]samebits

@@ -21,8 +21,8 @@ struct Symbols {
   using Gemm = void(int, int, int, I, I, I, T, const T*, I, const T*, I, T, T*, I);
   using Gemv = void(int, int, I, I, T, const T*, I, const T*, I, T, T*, I);
   using Dot = T(I, const T*, I, const T*, I);
-  using Fortran = void(const char*, const char*, const I*, const I*, const I*, const T*, const T*, const I*, const T*, const I*,
-                       const T*, T*, const I*);
+  using Fortran = void(const char*, const char*, const I*, const I*, const I*, const T*, const T*, const I*, const T*,
+                       const I*, const T*, T*, const I*);
 };
 
 enum class Entry { gemm, gemv, dot, loop };
@@ -55,7 +55,8 @@ class Cblas final : public TypedBackend<Cblas> {
     } else if (library_.find<void()>(symbol("sgemm_")) != nullptr || style == "fortran") {
       fortran_ = true;
       library_.require<void()>(symbol("sgemm_"));
-      if (entry_ != "gemm") throw Error(Code::backend, library_.path() + " has Fortran symbols only: entry=gemm is all there is");
+      if (entry_ != "gemm")
+        throw Error(Code::backend, library_.path() + " has Fortran symbols only: entry=gemm is all there is");
     } else {
       throw Error(Code::backend, fmt::format("{} has neither {} nor {}; try prefix= and suffix=", library_.path(),
                                              symbol("cblas_sgemm"), symbol("sgemm_")));
@@ -64,6 +65,7 @@ class Cblas final : public TypedBackend<Cblas> {
   }
 
   std::string name() const override { return name_; }
+  bool sets_threads() const override { return !threads_name_.empty(); }
 
   std::string description() const override {
     std::string text;
@@ -102,7 +104,8 @@ class Cblas final : public TypedBackend<Cblas> {
   // Library functions beside the BLAS itself come with the prefix, the suffix, both or neither.
   template <class F>
   F* find_any(const std::string& plain) const {
-    for (const auto& name : {symbol(plain), prefix_ + plain, plain + suffix_, plain, "scipy_" + plain, "scipy_" + plain + "64_"})
+    for (const auto& name :
+         {symbol(plain), prefix_ + plain, plain + suffix_, plain, "scipy_" + plain, "scipy_" + plain + "64_"})
       if (auto* f = library_.find<F>(name)) return f;
     return nullptr;
   }
@@ -155,18 +158,18 @@ class Cblas final : public TypedBackend<Cblas> {
     switch (entry(x)) {
       case Entry::gemm:
         library_.require<typename Symbols<T, I>::Gemm>(symbol(fmt::format("cblas_{}gemm", letter)))(
-            row_major_order, x.trans_a ? trans : no_trans, x.trans_b ? trans : no_trans, m, n, k, x.alpha, x.a, lda, x.b, ldb,
-            x.beta, x.c, ldc);
+            row_major_order, x.trans_a ? trans : no_trans, x.trans_b ? trans : no_trans, m, n, k, x.alpha, x.a, lda, x.b,
+            ldb, x.beta, x.c, ldc);
         return;
       case Entry::gemv: {
         auto* gemv = library_.require<typename Symbols<T, I>::Gemv>(symbol(fmt::format("cblas_{}gemv", letter)));
         // NumPy always passes Trans: the matrix as k x outputs, column-major where k is contiguous.
         if (x.n == 1)
-          gemv(x.trans_a ? row_major_order : col_major_order, trans, k, m, x.alpha, x.a, lda, x.b, x.trans_b ? 1 : ldb, x.beta,
-               x.c, ldc);
+          gemv(x.trans_a ? row_major_order : col_major_order, trans, k, m, x.alpha, x.a, lda, x.b, x.trans_b ? 1 : ldb,
+               x.beta, x.c, ldc);
         else
-          gemv(x.trans_b ? col_major_order : row_major_order, trans, k, n, x.alpha, x.b, ldb, x.a, x.trans_a ? lda : 1, x.beta,
-               x.c, 1);
+          gemv(x.trans_b ? col_major_order : row_major_order, trans, k, n, x.alpha, x.b, ldb, x.a, x.trans_a ? lda : 1,
+               x.beta, x.c, 1);
         return;
       }
       case Entry::dot: {
@@ -179,7 +182,8 @@ class Cblas final : public TypedBackend<Cblas> {
           for (Index j = 0; j < x.n; ++j) {
             T sum = 0;
             for (Index p = 0; p < x.k; ++p)
-              sum += (x.trans_a ? x.a[p * x.lda + i] : x.a[i * x.lda + p]) * (x.trans_b ? x.b[j * x.ldb + p] : x.b[p * x.ldb + j]);
+              sum += (x.trans_a ? x.a[p * x.lda + i] : x.a[i * x.lda + p]) *
+                     (x.trans_b ? x.b[j * x.ldb + p] : x.b[p * x.ldb + j]);
             scale(x, sum, x.c + i * x.ldc + j);
           }
     }

@@ -68,6 +68,7 @@ class Command final : public TypedBackend<Command> {
       throw Error(Code::syntax, fmt::format("timeout must be seconds > 0, found \"{}\"", limit));
   }
   std::string name() const override { return name_; }
+  bool in_place() const override { return false; }
   std::string description() const override {
     return fmt::format("program \"{}\"{}, at most {:g} s a call", program_, loop_ ? ", started once" : "", limit_);
   }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigen's product, compiled in with the flags of this file. Eigen reads the cache sizes at run time: other CPUs, other blocks.
+// Eigen's product, compiled in with the flags of this file. Eigen reads the cache sizes at run time: other CPUs, other
+// blocks.
 #include "backends/entries.h"
 #include "samebits/error.h"
 
 #ifdef SAMEBITS_HAVE_EIGEN
 #define EIGEN_DONT_PARALLELIZE
-#include <Eigen/Core>
 #include <fmt/format.h>
+
+#include <Eigen/Core>
 #endif
 
 namespace samebits::adapters {
@@ -17,6 +19,7 @@ namespace {
 class EigenBackend final : public TypedBackend<EigenBackend> {
  public:
   std::string name() const override { return "eigen"; }
+  bool sets_threads() const override { return false; }
   std::string description() const override {
     return fmt::format("Eigen {}.{}.{}, {}, 1 thread", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION,
                        Eigen::SimdInstructionSetsInUse());

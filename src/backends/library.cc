@@ -26,7 +26,9 @@ Library::Library(const std::vector<std::string>& names) {
   throw Error(Code::backend, "cannot load the library: " + reasons);
 }
 
-void* Library::address(const std::string& symbol) const { return dlsym(handle_, symbol.c_str()); }
+void* Library::address(const std::string& symbol) const {
+  return dlsym(handle_, symbol.c_str());
+}
 
 void* Library::required(const std::string& symbol) const {
   if (void* found = address(symbol)) return found;

@@ -11,6 +11,7 @@ class Naive final : public TypedBackend<Naive> {
  public:
   explicit Naive(const Specification& s) : name_(s.text), fused_(s.choice("op", "mul|fma") == "fma") { s.only("op"); }
   std::string name() const override { return name_; }
+  bool sets_threads() const override { return false; }
   std::string description() const override { return fused_ ? "three loops, fma, 1 thread" : "three loops, 1 thread"; }
 
   template <class T>
@@ -36,6 +37,8 @@ class Naive final : public TypedBackend<Naive> {
 
 }  // namespace
 
-std::unique_ptr<Backend> open_naive(const Specification& s) { return std::make_unique<Naive>(s); }
+std::unique_ptr<Backend> open_naive(const Specification& s) {
+  return std::make_unique<Naive>(s);
+}
 
 }  // namespace samebits::adapters

@@ -26,17 +26,22 @@ class OneDnn final : public Backend {
     if (auto* version = library_.find<const Version*()>("dnnl_version"))
       text = fmt::format("oneDNN {}.{}.{}", version()->major, version()->minor, version()->patch);
     if (auto* isa = library_.find<int()>("dnnl_get_effective_cpu_isa")) text += fmt::format(", {}", isa_name(isa()));
-    return fmt::format("{}, {}, threads {}", text, library_.path(), set_threads_ ? "by omp_set_num_threads" : "not settable");
+    return fmt::format("{}, {}, threads {}", text, library_.path(),
+                       set_threads_ ? "by omp_set_num_threads" : "not settable");
   }
+  bool sets_threads() const override { return set_threads_ != nullptr; }
   bool supports(DType type) const override { return type == DType::f32; }
 
   void multiply(const BackendCall<float>& x) override {
     if (set_threads_ != nullptr) set_threads_(x.threads);
-    const int status = gemm_(x.trans_a ? 'T' : 'N', x.trans_b ? 'T' : 'N', x.m, x.n, x.k, x.alpha, x.a,
-                             std::max<Index>(1, x.lda), x.b, std::max<Index>(1, x.ldb), x.beta, x.c, std::max<Index>(1, x.ldc));
+    const int status =
+        gemm_(x.trans_a ? 'T' : 'N', x.trans_b ? 'T' : 'N', x.m, x.n, x.k, x.alpha, x.a, std::max<Index>(1, x.lda), x.b,
+              std::max<Index>(1, x.ldb), x.beta, x.c, std::max<Index>(1, x.ldc));
     if (status != 0) throw Error(Code::backend, fmt::format("dnnl_sgemm returned status {}", status));
   }
-  void multiply(const BackendCall<double>&) override { throw Error(Code::unsupported, "oneDNN has no double-precision gemm"); }
+  void multiply(const BackendCall<double>&) override {
+    throw Error(Code::unsupported, "oneDNN has no double-precision gemm");
+  }
 
  private:
   using Gemm = int(char, char, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t, const float*,

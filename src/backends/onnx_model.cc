@@ -38,7 +38,9 @@ class Message {
   std::string text_;
 };
 
-int element_type(DType type) { return type == DType::f32 ? 1 : 11; }  // TensorProto.FLOAT, DOUBLE
+int element_type(DType type) {
+  return type == DType::f32 ? 1 : 11;
+}  // TensorProto.FLOAT, DOUBLE
 
 Message value_info(const char* name, DType type, std::initializer_list<Index> shape) {
   Message dims;

@@ -40,14 +40,26 @@ struct Slot {
 
 struct Api {
   explicit Api(void* const* t)
-      : message{t}, create_env{t}, create_session{t}, run{t}, create_options{t}, optimization{t}, threads{t}, inter_threads{t},
-        tensor{t}, cpu_memory{t}, release_status{t}, release_memory{t}, release_session{t}, release_value{t},
+      : message{t},
+        create_env{t},
+        create_session{t},
+        run{t},
+        create_options{t},
+        optimization{t},
+        threads{t},
+        inter_threads{t},
+        tensor{t},
+        cpu_memory{t},
+        release_status{t},
+        release_memory{t},
+        release_session{t},
+        release_value{t},
         release_options{t} {}
   Slot<2, const char*(const Status*)> message;
   Slot<3, Status*(int, const char*, Env**)> create_env;
   Slot<8, Status*(const Env*, const void*, std::size_t, const SessionOptions*, OrtSession**)> create_session;
-  Slot<9, Status*(OrtSession*, const void*, const char* const*, const Value* const*, std::size_t, const char* const*, std::size_t,
-                  Value**)>
+  Slot<9, Status*(OrtSession*, const void*, const char* const*, const Value* const*, std::size_t, const char* const*,
+                  std::size_t, Value**)>
       run;
   Slot<10, Status*(SessionOptions**)> create_options;
   Slot<23, Status*(SessionOptions*, int)> optimization;
@@ -83,8 +95,10 @@ class OnnxRuntime final : public TypedBackend<OnnxRuntime> {
     if (memory_ != nullptr) api_->release_memory(memory_);
   }
   std::string name() const override { return name_; }
+  bool packs_constants() const override { return true; }
   std::string description() const override {
-    return fmt::format("ONNX Runtime {}, {}, up to {} threads", version_, library_.path(), std::thread::hardware_concurrency());
+    return fmt::format("ONNX Runtime {}, {}, up to {} threads", version_, library_.path(),
+                       std::thread::hardware_concurrency());
   }
 
   template <class T>
@@ -101,8 +115,8 @@ class OnnxRuntime final : public TypedBackend<OnnxRuntime> {
     const T* a = dense(x.a, x.trans_a ? x.k : x.m, x.trans_a ? x.m : x.k, x.lda, &a_copy);
     const Index b_rows = x.trans_b ? x.n : x.k, b_cols = x.trans_b ? x.k : x.n;
     const T* b = dense(x.b, b_rows, b_cols, x.ldb, &b_copy);
-    const OnnxModel model{dtype_of<T>, x.m, x.n, x.k, node_ == "gemm" || !plain, x.trans_a, x.trans_b, float(alpha), float(beta),
-                          x.constant_b ? b : nullptr};
+    const OnnxModel model{dtype_of<T>, x.m,       x.n,          x.k,         node_ == "gemm" || !plain,
+                          x.trans_a,   x.trans_b, float(alpha), float(beta), x.constant_b ? b : nullptr};
     const auto session = find_session(model, x.threads);
 
     T* y = x.c;

@@ -17,12 +17,14 @@ namespace {
 
 struct Entry {
   const char* name;
-  const char* usage;    // how to write it when it needs an argument, else null: it is listed by opening it
+  const char* usage;  // how to write it when it needs an argument, else null: it is listed by opening it
   std::unique_ptr<Backend> (*open)(const Specification&);
 };
 
 #ifdef SAMEBITS_CUDA_BACKENDS
-std::unique_ptr<Backend> open_cuda_entry(const Specification& s) { return cuda::open_cuda_backend(s.text); }
+std::unique_ptr<Backend> open_cuda_entry(const Specification& s) {
+  return cuda::open_cuda_backend(s.text);
+}
 #else
 std::unique_ptr<Backend> open_cuda_entry(const Specification&) {
   throw Error(Code::backend, "this build has no CUDA part");
@@ -40,7 +42,8 @@ constexpr std::array entries{
     Entry{"cublaslt", nullptr, open_cuda_entry},
     Entry{"cblas", "cblas:PATH(prefix=, suffix=, int=32|64, style=cblas|fortran, entry=gemm|gemv|dot|numpy)", open_cblas},
     Entry{"onnxruntime", "onnxruntime:PATH(node=matmul|gemm, optimize=0..99)", open_onnxruntime},
-    Entry{"command", "command:PROGRAM {a} {b} {c}, command(loop=yes):PROGRAM, command(timeout=SECONDS, ...):...", open_command},
+    Entry{"command", "command:PROGRAM {a} {b} {c}, command(loop=yes):PROGRAM, command(timeout=SECONDS, ...):...",
+          open_command},
 };
 
 class FunctionBackend final : public Backend {
@@ -49,6 +52,7 @@ class FunctionBackend final : public Backend {
                   std::function<void(const BackendCall<double>&)> f64)
       : name_(std::move(name)), f32_(std::move(f32)), f64_(std::move(f64)) {}
   std::string name() const override { return name_; }
+  bool packs_constants() const override { return true; }  // who knows?
   std::string description() const override { return "a function of this program"; }
   bool supports(DType type) const override { return type == DType::f32 ? bool(f32_) : bool(f64_); }
   void multiply(const BackendCall<float>& call) override { invoke(f32_, call); }

@@ -24,7 +24,8 @@ class Samebits final : public TypedBackend<Samebits> {
   }
   std::string name() const override { return name_; }
   std::string description() const override {
-    return fmt::format("samebits, order {}, {}, up to {} threads", order_.text(), kernel_, std::thread::hardware_concurrency());
+    return fmt::format("samebits, order {}, {}, up to {} threads", order_.text(), kernel_,
+                       std::thread::hardware_concurrency());
   }
 
   template <class T>
@@ -42,6 +43,8 @@ class Samebits final : public TypedBackend<Samebits> {
 
 }  // namespace
 
-std::unique_ptr<Backend> open_samebits(const Specification& s) { return std::make_unique<Samebits>(s); }
+std::unique_ptr<Backend> open_samebits(const Specification& s) {
+  return std::make_unique<Samebits>(s);
+}
 
 }  // namespace samebits::adapters

@@ -17,8 +17,12 @@ namespace {
 
 using Call = BackendCall<float>;
 
-float a_of(const Call& x, Index i, Index k) { return x.trans_a ? x.a[k * x.lda + i] : x.a[i * x.lda + k]; }
-float b_of(const Call& x, Index k, Index j) { return x.trans_b ? x.b[j * x.ldb + k] : x.b[k * x.ldb + j]; }
+float a_of(const Call& x, Index i, Index k) {
+  return x.trans_a ? x.a[k * x.lda + i] : x.a[i * x.lda + k];
+}
+float b_of(const Call& x, Index k, Index j) {
+  return x.trans_b ? x.b[j * x.ldb + k] : x.b[k * x.ldb + j];
+}
 
 // A right product, element by element, from any sum.
 template <class Sum>
@@ -71,15 +75,20 @@ TEST(Check, EveryClauseHoldsForSamebits) {
   }
 }
 
-TEST(Check, APlainLoopFollowsItsCallersEnvironment) { EXPECT_EQ(failing(*open_backend("naive")), environment); }
+TEST(Check, APlainLoopFollowsItsCallersEnvironment) {
+  EXPECT_EQ(failing(*open_backend("naive")), environment);
+}
 
 TEST(Check, CatchesADroppedProduct) {
-  const auto backend = from_sum("drops the last k", [](const Call& x, Index i, Index j) { return chain(x, i, j, 0, x.k > 8 && x.k % 2 ? x.k - 1 : x.k); });
+  const auto backend = from_sum("drops the last k", [](const Call& x, Index i, Index j) {
+    return chain(x, i, j, 0, x.k > 8 && x.k % 2 ? x.k - 1 : x.k);
+  });
   CheckReport report;
   const auto ids = failing(*backend, &report);
   EXPECT_TRUE(ids.count("counts"));
   // The smallest: one element, nine products.
-  EXPECT_NE(clause(report, "counts").detail.find("1 x 1 x 9: all-ones give 8"), std::string::npos) << clause(report, "counts").detail;
+  EXPECT_NE(clause(report, "counts").detail.find("1 x 1 x 9: all-ones give 8"), std::string::npos)
+      << clause(report, "counts").detail;
   EXPECT_NE(clause(report, "counts").detail.find("products are dropped"), std::string::npos);
 }
 
@@ -103,7 +112,8 @@ TEST(Check, CatchesAWriteOutside) {
   });
   CheckReport report;
   EXPECT_EQ(failing(*backend, &report), with({"writes"}));
-  EXPECT_NE(clause(report, "writes").detail.find("1 x 1 x 1, leading dimension of C 6: writes outside C, at 1 elements"), std::string::npos)
+  EXPECT_NE(clause(report, "writes").detail.find("1 x 1 x 1, leading dimension of C 6: writes outside C, at 1 elements"),
+            std::string::npos)
       << clause(report, "writes").detail;
 }
 
@@ -218,9 +228,11 @@ TEST(Check, CatchesAnErrorBeyondRounding) {
 }
 
 TEST(Check, ReportsAsTextAndJunit) {
-  const auto backend = make_backend("a <b>", [](const Call&) { throw Error(Code::backend, "no & such"); });
+  const auto backend = make_backend("a <b>", [](const Call& x) {
+    if (x.k > 5) throw Error(Code::backend, "no & such");
+  });
   CheckOptions options;
-  options.only = {"counts", "instruction-sets"};
+  options.only = {"run-to-run", "instruction-sets"};
   const auto report = check(*backend, options);
   EXPECT_FALSE(report.ok());
   const auto xml = report.junit();
@@ -228,6 +240,7 @@ TEST(Check, ReportsAsTextAndJunit) {
   EXPECT_NE(xml.find("a &lt;b&gt;"), std::string::npos);
   EXPECT_NE(xml.find("no &amp; such"), std::string::npos);
   EXPECT_NE(report.text().find("FAILS"), std::string::npos);
+  EXPECT_THROW(check(*make_backend("none", [](const Call&) { throw Error(Code::backend, "never"); }), options), Error);
   options.only = {"no-such-clause"};
   EXPECT_THROW(check(*backend, options), Error);
 }
