@@ -189,7 +189,7 @@ void syrk(const char* name, Layout layout, Uplo uplo, Trans trans, Index n, Inde
       // it. An order that depends on the place in C, or on the shape, needs the whole square.
       const Order& order = current_order();
       const bool whole = order.is_profile() || order.has_regions();
-      const Index size = whole ? n : std::min(n, std::max<Index>(96, (n + 7) / 8));
+      const Index size = whole ? n : std::min(n, std::max<Index>(96, (n + 3) / 4));
       std::vector<T> memory(static_cast<std::size_t>(size) * size);
       const auto a_view = view(layout, trans, a, n, k, lda);
       const auto a_rows = [&](Index begin, Index end) { return part(a_view, begin, 0, end - begin, k); };
