@@ -51,6 +51,7 @@ struct TileCall {
   T* low = nullptr;
   T* high = nullptr;
   std::uint32_t low_entries = 0;
+  Index low_step = 0;         // a row of tiles: from the entries of one tile in `low` to those of the next
   std::uint32_t entries = 0;  // on entry
   const T* seed = nullptr;    // MR*NR values
   T* c = nullptr;             // where the tile goes, unit column stride; null: nowhere (the last step has pushed it)

@@ -253,7 +253,7 @@ constexpr KernelSet<typename V::T> make_set(const KernelSet<typename V::T>* half
   fill<V, 2, true, 1, 2, 4, 6, 8, 10, 12, 14>(s.strided[2]);
   fill<V, 4, true, 1, 2, 4, 6>(s.strided[4]);
   fill<V, 8, true, 1, 2, 3>(s.strided[8]);
-  fill_sweep<V, 2, 1, 2, 4, 6, 8>(s.sweep);
+  fill_sweep<V, 2, 1, 2, 4, 6, 8, 10, 12>(s.sweep);
   s.along_k = tile_along_k<Along>;
   s.transpose = transpose_panel<V>;
   s.copy = copy_panel<V>;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -94,7 +95,8 @@ class KernelProduct final : public Product<T> {
       strided_ = make_schedule(program_, program_.k, false);
       unit_strides_ = std::ranges::all_of(strided_.steps, [](const Step& x) { return x.stride == 1; });
       // Fewer rows have fewer sums to load and store for each block.
-      const Index stream_k = std::min(m, n) <= 8 ? blocking().stream_k : 32 * blocking().stream_k;
+      const Index few = std::min(m, n);
+      const Index stream_k = (few <= 8 ? 1 : sweeps(few) > 0 ? 2 : 32) * blocking().stream_k;
       stream_ = make_schedule(program_, static_cast<std::uint32_t>(stream_k), false);
       if (std::is_same_v<T, S> && input_.format == Format::none && out_ == Format::none && m * n <= largest_small &&
           m * n * k <= blocking().in_place_work && std::max(m, n) * k * Index(sizeof(S)) <= blocking().stream_bytes) {
@@ -454,15 +456,26 @@ class KernelProduct final : public Product<T> {
     return s;
   }
 
+  // First row and number of rows of a row of tiles. Rows are dealt in pairs, so that the tiles fit the even kernels.
+  static std::pair<Index, Index> rows_of(const Shape& s, Index tile, Index m) {
+    const Index pairs = ceil_div(m, 2), i = tile * pairs / s.row_tiles * 2;
+    return {i, std::min(m, (tile + 1) * pairs / s.row_tiles * 2) - i};
+  }
+
+  // Into how many rows of tiles m rows are cut where they are swept; 0: they are not.
+  Index sweeps(Index m) const {
+    Index most = KernelSet<S>::max_rows;
+    while (most > 0 && set_->sweep[most] == nullptr) --most;
+    const Index count = ceil_div(ceil_div(m, 2) * 2, most);
+    return m <= most ? 1 : count <= 3 ? count : 0;
+  }
+
   // f(tile) for all tiles from column `begin` on, the smaller operand innermost.
   template <class F>
   void each_tile(const Shape& s, Index begin, Index m, Index n, F&& f) const {
     const Index W = s.set->width;
-    const auto rows_of = [&](Index tile, TileAt at) {
-      // Rows are dealt in pairs, so that the tiles fit the even kernels.
-      const Index pairs = ceil_div(m, 2);
-      at.i = tile * pairs / s.row_tiles * 2;
-      at.rows = std::min(m, (tile + 1) * pairs / s.row_tiles * 2) - at.i;
+    const auto with_rows = [&](Index tile, TileAt at) {
+      std::tie(at.i, at.rows) = rows_of(s, tile, m);
       at.index += tile * s.col_tiles;
       f(at);
     };
@@ -481,10 +494,10 @@ class KernelProduct final : public Product<T> {
       }
     };
     if (m > n) {
-      for (Index tile = 0; tile < s.row_tiles; ++tile) columns([&](const TileAt& at) { rows_of(tile, at); });
+      for (Index tile = 0; tile < s.row_tiles; ++tile) columns([&](const TileAt& at) { with_rows(tile, at); });
     } else {
       columns([&](const TileAt& at) {
-        for (Index tile = 0; tile < s.row_tiles; ++tile) rows_of(tile, at);
+        for (Index tile = 0; tile < s.row_tiles; ++tile) with_rows(tile, at);
       });
     }
   }
@@ -497,15 +510,16 @@ class KernelProduct final : public Product<T> {
       Shape shape = shape_of(m, n, collide ? 8 : KernelSet<S>::max_rows);
       const bool stream = !copy_b && n > shape.vectors * shape.set->width &&
                           double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
-      const TileKernel<S> sweep = stream && m <= KernelSet<S>::max_rows ? shape.set->sweep[m] : nullptr;
-      if (sweep != nullptr) shape = {shape.set, 2, 1, ceil_div(n, 2 * shape.set->width) + 3};
+      const Index row_tiles = sweeps(m);
+      const bool sweep = stream && row_tiles > 0;
+      if (sweep) shape = {shape.set, 2, row_tiles, ceil_div(n, 2 * shape.set->width) + 3};
       const Index width = shape.vectors * shape.set->width;
       const Schedule& schedule = stream ? stream_ : strided_;
       const bool direct = plain(call, call.alpha) && (call.c.col_stride == 1 || n == 1);
 
       Layout layout;
       Tiles tiles;
-      tiles.add(layout, schedule, (m == 1 ? 1 : std::min<Index>(round_up(m, 2), KernelSet<S>::max_rows)) * width,
+      tiles.add(layout, schedule, (m == 1 ? 1 : 2 * ceil_div(ceil_div(m, 2), shape.row_tiles)) * width,
                 schedule.kept_entries > 0 ? shape.row_tiles * shape.col_tiles : 0);
       const std::size_t b_at = layout.add<S>(copy_b ? round_up(n, width) * k : 0);
       std::byte* memory = Workspace::of_this_thread().get(layout.bytes());
@@ -522,11 +536,16 @@ class KernelProduct final : public Product<T> {
       for (std::size_t b = 0; b < schedule.blocks.size(); ++b) {
         const bool last = b + 1 == schedule.blocks.size();
         Index swept = 0;
-        if (sweep != nullptr && !schedule.blocks[b].seeded && (direct || !last)) {
+        if (sweep && !schedule.blocks[b].seeded && (direct || !last)) {
           swept = n / width * width;
-          t.rows = int(m), t.cols = int(swept);
-          t.a = call.a.data, t.b = call.b.data;
-          run_tile(call, call.alpha, direct, schedule, b, sweep, t, width, tiles, memory, 0, 0, 0);
+          for (Index tile = 0; tile < row_tiles; ++tile) {
+            const auto [i, rows] = rows_of(shape, tile, m);
+            t.rows = int(rows), t.cols = int(swept);
+            t.a = call.a.data + i * call.a.row_stride, t.b = call.b.data;
+            t.low_step = Index(schedule.kept_entries) * tiles.size;
+            run_tile(call, call.alpha, direct, schedule, b, set_->sweep[rows], t, width, tiles, memory,
+                     tile * shape.col_tiles, i, 0);
+          }
         }
         each_tile(shape, swept, m, n, [&](const TileAt& at) {
           t.rows = int(at.rows);

@@ -248,7 +248,7 @@ void add_rows(const typename V::T* x, Index x_step, const typename V::T* b, Inde
   }
 }
 
-// A row of strided tiles: t.cols is a multiple of NV*W, and the kept entries of neighbours follow each other. Along the rows
+// A row of strided tiles: t.cols is a multiple of NV*W. Along the rows
 // of B, a block of K at a time, memory is read as fast as it comes; down a column of tiles it is not.
 template <class V, int MR, int NV>
 void sweep(const TileCall<typename V::T>& row) {
@@ -259,7 +259,7 @@ void sweep(const TileCall<typename V::T>& row) {
     const Step& s = *row.step;
     const bool popped = s.start == Step::Start::pop;
     if (row.step + 1 == row.end && s.length == 8 && s.merges == 0 && (popped || s.start == Step::Start::zero) &&
-        row.entries == popped && row.low_entries <= 1 && s.push == (row.c == nullptr)) {
+        row.entries == popped && (row.low_step == NR || !(popped || s.push)) && s.push == (row.c == nullptr)) {
       const auto add = s.mul ? add_rows<V, 8, true> : add_rows<V, 8, false>;
       return add(row.a + Index(s.first) * row.a_k, Index(s.stride) * row.a_k, row.b + Index(s.first) * row.b_k,
                  Index(s.stride) * row.b_k, row.cols, popped ? row.low : nullptr, s.push ? row.low : row.c);
@@ -270,7 +270,7 @@ void sweep(const TileCall<typename V::T>& row) {
   for (int j = 0; j < row.cols; j += NR) {
     one_tile<V, MR, NV, true>(t);
     t.b += NR;
-    t.low += Index(t.low_entries) * MR * NR;
+    t.low += t.low_step;
     if (t.c != nullptr) t.c += NR;
   }
 }
