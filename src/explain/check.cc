@@ -51,17 +51,18 @@ Failure shrink(Suite<T>& suite, const Clause<T>& clause, Shape s, Failure failur
 template <class T>
 void name_orders(Suite<T>& suite, const Failure& f, ClauseResult* result) {
   if (!f.left || !f.right || suite.options.quick) return;
-  const auto order_of = [&](const ProbeCall& p, Index i, Index j) -> std::string {
+  const auto order_of = [&](Backend& backend, const ProbeCall& p, Index i, Index j) -> std::string {
     if (p.m * p.n * p.k > 4000000) return {};
     ProbeOptions options;
     options.epilogue = false;
     options.max_calls = 20000;
-    const auto r = probe(suite.backend, p, options);
+    const auto r = probe(backend, p, options);
     return r.ok() ? r.order.at(i, j).text() : std::string();
   };
   try {
-    result->left = order_of(*f.left, f.i, f.j);
-    result->right = order_of(*f.right, f.i2, f.j2);
+    result->left = order_of(suite.backend, *f.left, f.i, f.j);
+    const auto other = f.right_is_other ? open_backend(suite.options.other) : nullptr;
+    result->right = order_of(other ? *other : suite.backend, *f.right, f.i2, f.j2);
   } catch (const Error&) {  // an explanation is a courtesy
   }
   if (result->left.empty() || result->right.empty()) result->left = result->right = "";
@@ -120,7 +121,9 @@ std::vector<ClauseInfo> clauses() {
 }
 
 CheckReport check(Backend& backend, const CheckOptions& options) {
-  if (options.threads.empty()) throw Error(Code::invalid_argument, "check: at least one thread count");
+  if (options.threads.empty() || *std::min_element(options.threads.begin(), options.threads.end()) < 1)
+    throw Error(Code::invalid_argument, "check: thread counts must be at least 1, and at least one must be given");
+  if (!options.other.empty()) open_backend(options.other);  // a wrong name is no broken promise
   const auto known = clauses();
   const auto lists = [](const std::vector<std::string>& ids, const std::string& id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();

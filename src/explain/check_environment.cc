@@ -108,7 +108,9 @@ Outcome same_as(Suite<T>& suite, const Shape& s) {
   Caller<T> x(*other, suite.call(s));
   suite.fill(x, s);
   x.run();
-  return differ(s, base.result(), x, suite.call(s), std::nullopt, suite.backend.name(), suite.options.other);
+  auto found = differ(s, base.result(), x, suite.call(s), suite.call(s), suite.backend.name(), suite.options.other);
+  if (found) found->right_is_other = true;
+  return found;
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct Failure {
   std::string what;
   std::optional<ProbeCall> left = {}, right = {};
   Index i = 0, j = 0, i2 = 0, j2 = 0;
+  bool right_is_other = false;  // made by CheckOptions::other
 };
 using Outcome = std::optional<Failure>;
 

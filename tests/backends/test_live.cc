@@ -158,8 +158,9 @@ TEST(Live, ErrorsHaveStatus2) {
   for (const char* arguments : {"probe cblas:/no/such.so -m 2 -n 2 -k 2", "probe nothing -m 2 -n 2 -k 2",
                                 "probe 'command:false {a} {b} {c}' -m 2 -n 2 -k 2",
                                 "probe 'command(timeout=0.3):sleep 60; : {a} {b} {c}' -m 2 -n 2 -k 2",
-                                "check cblas:/no/such.so", "check naive --clause nothing", "probe naive -m 0 -n 2 -k 2",
-                                "fingerprint", "probe onednn -m 2 -n 2 -k 2 --dtype f64"}) {
+                                "check cblas:/no/such.so", "check naive --clause nothing", "check naive --threads 0",
+                                "check naive --same-as nothing", "probe naive -m 2 -n 2 -k 2 --a-offset 3",
+                                "probe naive -m 0 -n 2 -k 2", "fingerprint", "probe onednn -m 2 -n 2 -k 2 --dtype f64"}) {
     const auto out = run_program("A=b", arguments);
     EXPECT_EQ(out.status, 2) << arguments << "\n" << out.text;
     EXPECT_FALSE(out.text.empty());
