@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "explain/bound.h"
@@ -93,8 +94,9 @@ struct Cause {
 template <class T>
 class Causes {
  public:
-  Causes(const Problem<T>& problem, const Side<T>& side, std::vector<Index> sample)
-      : problem_(problem), side_(side), sample_(std::move(sample)) {}
+  // `sample` holds some of `outside`, the elements outside the bound, and some others.
+  Causes(const Problem<T>& problem, const Side<T>& side, std::vector<Index> sample, const std::vector<Index>& outside)
+      : problem_(problem), side_(side), sample_(std::move(sample)), outside_(outside) {}
 
   std::optional<Cause<T>> find() {
     if (problem_.n() == problem_.k()) {
@@ -120,6 +122,8 @@ class Causes {
         if (shifted(shift, rows))
           return Cause<T>{
               fmt::format("{} i holds what {} i{:+} should", rows ? "row" : "column", rows ? "row" : "column", shift), {}};
+    for (const auto& what : {zero(), transposed(), factor(), moved(true), moved(false), constant(true), constant(false)})
+      if (!what.empty()) return Cause<T>{what, {}};
     return std::nullopt;
   }
 
@@ -177,9 +181,95 @@ class Causes {
     return seen >= 2;
   }
 
+  T value(const Place& p) const { return side_.values[(p.item * problem_.m() + p.i) * problem_.n() + p.j]; }
+
+  std::string zero() const {
+    if (std::ranges::all_of(side_.values, [](T x) { return x == 0; })) return "every element is zero";
+    Elements<T> elements(problem_, side_.format);
+    const auto cut = [&](Index e) { return side_.values[e] == 0 && exact_value(elements(place(problem_, e))) < 0; };
+    return std::ranges::all_of(outside_, cut) ? "zero stands where a negative value belongs, as after a ReLU" : "";
+  }
+
+  std::string transposed() const {
+    if (problem_.m() != problem_.n()) return "";
+    Elements<T> elements(problem_, side_.format);
+    const auto across = [&](Index e) {
+      const Place p = place(problem_, e);
+      return elements.inside({p.item, p.j, p.i}, side_.values[e]);
+    };
+    return std::ranges::all_of(sample_, across) ? "the result is stored transposed" : "";
+  }
+
+  std::string factor() const {
+    Elements<T> elements(problem_, side_.format);
+    double largest = 0, scale = 0;
+    for (Index e : sample_)
+      if (const double exact = exact_value(elements(place(problem_, e))); std::fabs(exact) > largest)
+        largest = std::fabs(exact), scale = static_cast<double>(side_.values[e]) / exact;
+    const auto scaled = [&](Index e) {
+      return elements.inside(place(problem_, e), static_cast<T>(static_cast<double>(side_.values[e]) / scale));
+    };
+    if (scale == 0 || !std::isfinite(scale) || !std::ranges::all_of(sample_, scaled)) return "";
+    return fmt::format("every element is {:.6g} times what it should be, as with an alpha", scale);
+  }
+
+  // Rows (or columns) that hold another row's values.
+  std::string moved(bool rows) const {
+    constexpr Index most_lines = 8, most_across = 32, most_others = 4096;
+    const Index lines = rows ? problem_.m() : problem_.n(), length = rows ? problem_.n() : problem_.m();
+    if (length < 2) return "";
+    Elements<T> elements(problem_, side_.format);
+    std::vector<std::pair<Index, Index>> wrong;  // matrix of the batch, line
+    for (Index e : outside_) {
+      const Place p = place(problem_, e);
+      const std::pair line{p.item, rows ? p.i : p.j};
+      if (std::ranges::find(wrong, line) == wrong.end()) wrong.push_back(line);
+    }
+    std::string text;
+    for (Index w = 0; w < std::min(std::ssize(wrong), most_lines); ++w) {
+      const auto [item, line] = wrong[w];
+      Index other = 0;
+      for (; other < std::min(lines, most_others); ++other) {
+        bool fits = other != line;
+        for (Index x = 0; x < std::min(length, most_across) && fits; ++x)
+          fits = elements.inside(rows ? Place{item, other, x} : Place{item, x, other},
+                                 value(rows ? Place{item, line, x} : Place{item, x, line}));
+        if (fits) break;
+      }
+      if (other == std::min(lines, most_others)) return "";
+      if (w < 3) text += fmt::format("{}{} {} holds what {} should", w ? ", " : "", rows ? "row" : "column", line, other);
+    }
+    return wrong.size() > 3 ? fmt::format("{}, and so on in {} in all", text, wrong.size()) : text;
+  }
+
+  // One value was added to each element of a column (or row).
+  std::string constant(bool column) const {
+    const Index lines = column ? problem_.n() : problem_.m(), length = column ? problem_.m() : problem_.n();
+    if (length < 3) return "";
+    Elements<T> elements(problem_, side_.format);
+    double first = 0;
+    for (Index l = 0; l < std::min<Index>(lines, 8); ++l) {
+      double low = -HUGE_VAL, high = HUGE_VAL;  // what the elements so far allow
+      for (Index x = 0; x < std::min<Index>(length, 16); ++x) {
+        const Place p = column ? Place{0, x, l} : Place{0, l, x};
+        const T v = value(p);
+        const double off = exact_error(elements(p), v);
+        const double slack = error_bound(dtype_of<T> == DType::f32 ? Precision::f32 : Precision::f64, elements(p)) +
+                             2 * static_cast<double>(std::numeric_limits<T>::epsilon()) * (std::fabs(off) + std::fabs(v));
+        low = std::max(low, off - slack);
+        high = std::min(high, off + slack);
+      }
+      if (!(low <= high)) return "";
+      if (l == 0) first = (low + high) / 2;
+    }
+    return fmt::format("each {} has one value added to it ({:.6g} in the first), as with a bias; --c gives it",
+                       column ? "column" : "row", first);
+  }
+
   const Problem<T>& problem_;
   const Side<T>& side_;
   std::vector<Index> sample_;
+  const std::vector<Index>& outside_;
 
  public:
   std::vector<std::vector<T>> storage_;  // of the last problem found
@@ -224,16 +314,27 @@ Diagnosis diagnose(const Problem<T>& problem, const Side<T>& side, Search<T>& se
     return d;
   }
 
+  const auto flushed = [&](Index e) {
+    return side.values[e] == 0 && std::fabs(exact_value(elements(place(problem, e)))) < std::numeric_limits<T>::min();
+  };
+  if (std::ranges::all_of(outside, flushed)) {
+    d.outside = true;
+    d.cause = fmt::format("zero stands where a subnormal belongs, in {} of {} elements: they were flushed to zero; first {}",
+                          outside.size(), list.size(), show(outside.front()));
+    d.notes.push_back(d.cause);
+    return d;
+  }
+
   // What would bring it inside, looked for on the elements outside and as many others.
   std::vector<Index> sample(outside.begin(), outside.begin() + std::min<std::ptrdiff_t>(32, std::ssize(outside)));
   for (std::size_t i = 0; i < 32 && i < list.size(); ++i)
     sample.push_back(list[i * list.size() / std::min<std::size_t>(32, list.size())]);
-  Causes<T> causes(problem, side, sample);
+  Causes<T> causes(problem, side, sample, outside);
   if (const auto cause = causes.find()) {
     d.outside = true;
     d.cause = cause->what;
-    d.notes.push_back(fmt::format("{} of {} elements are outside the {} bound; {}: then all {} looked at are inside",
-                                  outside.size(), list.size(), precision, cause->what, sample.size()));
+    d.notes.push_back(
+        fmt::format("{} of {} elements are outside the {} bound: {}", outside.size(), list.size(), precision, cause->what));
     if (!cause->problem.a.empty()) {
       Search<T> again(cause->problem, side.format, options);
       const Fits fits = again.whole(side.values);

@@ -31,7 +31,8 @@ struct Box {
 };
 
 struct Cover {
-  std::vector<Box> boxes;
+  bool across = false;  // intervals of rows in parts of the columns
+  std::vector<Box> boxes{};
   Index uncovered = 0;
   auto cost() const { return std::pair(uncovered, boxes.size()); }
 };
@@ -137,7 +138,22 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
   };
   const Half down = half(false), along = half(true);
 
+  // The most chosen elements in neighbouring lines of one set where all are right; `known` ones are not counted.
+  const auto longest = [](const Half& h, const std::vector<Mask>& right, const std::vector<Mask>* known = nullptr) {
+    Index best = 0;
+    for (const auto& [range, mask] : h.sets) {
+      Index run = 0;
+      for (std::size_t l = 0; l < right.size(); ++l) {
+        const Mask wanted = h.chosen[l] & mask;
+        run = (right[l] & wanted) == wanted ? run + __builtin_popcountll(known ? wanted & ~(*known)[l] : wanted) : 0;
+        best = std::max(best, run);
+      }
+    }
+    return best;
+  };
+
   std::vector<Index> score(list.size());
+  std::vector<std::vector<Mask>> by_col(list.size()), by_row(list.size());
   std::vector<double> agreeing(list.size());
   std::vector<std::vector<std::uint8_t>> matches(list.size());
   parallel_for(list.size(), options.threads, [&](std::size_t c) {
@@ -149,7 +165,8 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
     }
     auto& match = matches[c];
     match.resize(size);
-    std::vector<Mask> by_col(cols.size()), by_row(rows.size());
+    by_col[c].resize(cols.size());
+    by_row[c].resize(rows.size());
     Index same = 0, looked = 0;
     for (std::size_t g = 0; g < size; ++g) {
       const Index e = grid.element(static_cast<Index>(g));
@@ -158,23 +175,11 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
       ++looked;
       if (!match[g]) continue;
       ++same;
-      by_col[col_of(g)] |= Mask{1} << row_of(g);
-      by_row[row_of(g)] |= Mask{1} << col_of(g);
+      by_col[c][col_of(g)] |= Mask{1} << row_of(g);
+      by_row[c][row_of(g)] |= Mask{1} << col_of(g);
     }
     agreeing[c] = looked ? static_cast<double>(same) / static_cast<double>(looked) : 0;
-    const auto longest = [&](const Half& h, const std::vector<Mask>& ok) {
-      Index best = 0;
-      for (const auto& [range, mask] : h.sets) {
-        Index run = 0;
-        for (std::size_t l = 0; l < ok.size(); ++l) {
-          const Mask wanted = h.chosen[l] & mask;
-          run = (ok[l] & wanted) == wanted ? run + __builtin_popcountll(wanted) : 0;
-          best = std::max(best, run);
-        }
-      }
-      return best;
-    };
-    score[c] = std::max(longest(down, by_col), longest(along, by_row));
+    score[c] = std::max(longest(down, by_col[c]), longest(along, by_row[c]));
   });
 
   double p = 0;
@@ -186,6 +191,21 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
   for (std::size_t c = 0; c < list.size(); ++c)
     if (score[c] >= least) owners.push_back(c);
   std::stable_sort(owners.begin(), owners.end(), [&](auto x, auto y) { return score[x] > score[y]; });
+  // Near relatives of the commonest order are right almost everywhere: whoever adds most comes first, they come last.
+  std::vector<Mask> known_col(cols.size()), known_row(rows.size());
+  for (std::size_t x = 0; x < std::min(owners.size(), most_owners); ++x) {
+    std::vector<Index> gain(owners.size());
+    parallel_for(owners.size() - x, options.threads, [&](std::size_t y) {
+      const std::size_t c = owners[x + y];
+      gain[x + y] = std::max(longest(down, by_col[c], &known_col), longest(along, by_row[c], &known_row));
+    });
+    const auto most = std::max_element(gain.begin() + static_cast<std::ptrdiff_t>(x), gain.end()) - gain.begin();
+    if (gain[static_cast<std::size_t>(most)] == 0) break;
+    const std::size_t c = owners[static_cast<std::size_t>(most)];
+    std::rotate(owners.begin() + static_cast<std::ptrdiff_t>(x), owners.begin() + most, owners.begin() + most + 1);
+    for (std::size_t l = 0; l < cols.size(); ++l) known_col[l] |= by_col[c][l];
+    for (std::size_t l = 0; l < rows.size(); ++l) known_row[l] |= by_row[c][l];
+  }
   if (owners.size() > most_owners) owners.resize(most_owners);
   const Index tried = std::ssize(list);
   RegionReport nothing{.rows = {0, m, 1}, .cols = {0, n, 1}, .elements = problem.elements(), .tried = tried};
@@ -205,16 +225,6 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
   // 3. The partition that leaves least uncovered, then the one with the fewest regions. Others as good may put a border
   // elsewhere: those elements are not decided.
   std::vector<Cover> best;
-  const auto consider = [&](const std::vector<Range>& parts, bool across) {
-    Cover cover;
-    for (const Range& part : parts) cover_part(maps, m, n, part, across, cover);
-    if (!best.empty() && cover.cost() > best.front().cost()) return;
-    if (!best.empty() && cover.cost() < best.front().cost()) best.clear();
-    best.push_back(std::move(cover));
-  };
-  for (const auto& parts : partitions(m)) consider(parts, false);
-  for (const auto& parts : partitions(n)) consider(parts, true);
-
   constexpr auto none = std::numeric_limits<std::size_t>::max();
   const auto owner_map = [&](const Cover& cover) {
     std::vector<std::size_t> map(m * n, none);
@@ -223,7 +233,49 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
         for (Index j = b.cols.begin; j < b.cols.end; j += b.cols.step) map[i * n + j] = b.owner;
     return map;
   };
-  const auto chosen = owner_map(best.front());
+  // Luck: any of those tried, or a near relative of the true order, which shows in how often it agrees elsewhere.
+  const double structures = 64.0 * static_cast<double>(m + n), relatives = static_cast<double>(owners.size());
+  const auto luck = [&](std::size_t owner, const auto& inside, Index orders, std::size_t intervals) {
+    Index count = 0, beyond = 0, agrees = 0;
+    for (Index e = 0; e < m * n; ++e)
+      if (inside(e / n, e % n))
+        count += batch;
+      else
+        ++beyond, agrees += maps[owner][e];
+    const double q = std::max(p, (static_cast<double>(agrees) + 1) / (static_cast<double>(beyond) + 2));
+    return std::pow(structures, static_cast<double>(intervals)) *
+           std::max(static_cast<double>(orders) * std::pow(p, static_cast<double>(count)),
+                    relatives * std::pow(q, static_cast<double>(count)));
+  };
+  std::vector<std::size_t> chosen;
+  for (bool doubtful = true; doubtful;) {
+    best.clear();
+    const auto consider = [&](const std::vector<Range>& parts, bool across) {
+      Cover cover{.across = across};
+      for (const Range& part : parts) cover_part(maps, m, n, part, across, cover);
+      if (!best.empty() && cover.cost() > best.front().cost()) return;
+      if (!best.empty() && cover.cost() < best.front().cost()) best.clear();
+      best.push_back(std::move(cover));
+    };
+    for (const auto& parts : partitions(m)) consider(parts, false);
+    for (const auto& parts : partitions(n)) consider(parts, true);
+    chosen = owner_map(best.front());
+    const bool across = best.front().across;
+    // Owners whose elements, all together, could be luck are left out, and the rest is covered again.
+    doubtful = false;
+    for (std::size_t o = owners.size(); o-- > 0;) {
+      std::set<std::pair<Index, Index>> intervals;  // one in every class of rows or columns counts once
+      for (const Box& b : best.front().boxes)
+        if (b.owner == o) intervals.emplace(across ? b.rows.begin : b.cols.begin, across ? b.rows.end : b.cols.end);
+      const auto owned = [&](Index i, Index j) { return chosen[i * n + j] == o; };
+      if (intervals.empty() || luck(o, owned, tried, intervals.size()) <= chance_limit) continue;
+      doubtful = true;
+      owners.erase(owners.begin() + static_cast<std::ptrdiff_t>(o));
+      maps.erase(maps.begin() + static_cast<std::ptrdiff_t>(o));
+      break;
+    }
+    if (owners.empty()) return {nothing};
+  }
   std::vector<std::uint8_t> undecided(m * n);
   for (std::size_t other = 1; other < best.size(); ++other) {
     const auto map = owner_map(best[other]);
@@ -244,10 +296,34 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
     for (Index i = last.rows.begin; also && i < last.rows.end; i += last.rows.step)
       for (Index j = last.cols.begin; j < last.cols.end; j += last.cols.step) undecided[i * n + j] = 1;
   }
+  // Next to elements that no order owns, an order may hold on a few lines more by luck.
+  for (const Box& box : boxes) {
+    Index missing = 0, agrees = 0;
+    for (Index e = 0; e < m * n; ++e)
+      if (chosen[e] == none) ++missing, agrees += maps[box.owner][e];
+    if (missing == 0) break;
+    const double q = std::max(p, (static_cast<double>(agrees) + 1) / (static_cast<double>(missing) + 2));
+    for (const bool down : {true, false}) {
+      const Range &along = down ? box.cols : box.rows, &across = down ? box.rows : box.cols;
+      if (across.step != 1) continue;
+      const auto at = [&](Index line, Index x) { return down ? line * n + x : x * n + line; };
+      for (const Index beyond : {across.begin - 1, across.end}) {
+        bool open = false;
+        for (Index x = along.begin; x < along.end && beyond >= 0 && beyond < (down ? m : n); x += along.step)
+          open |= chosen[at(beyond, x)] == none;
+        double chance = open ? 1 : 0;
+        for (Index t = 1; t <= length(across); ++t) {
+          chance *= std::pow(q, static_cast<double>(length(along) * batch));
+          if (chance <= chance_limit) break;
+          for (Index x = along.begin; x < along.end; x += along.step)
+            undecided[at(beyond < across.begin ? beyond + t : beyond - t, x)] = 1;
+        }
+      }
+    }
+  }
 
   // 4. Each region: which other orders reproduce it, and could this be luck?
   std::vector<RegionReport> out;
-  const double structures = 64.0 * static_cast<double>(m + n);
   for (const Box& box : boxes) {
     RegionReport r{.rows = box.rows, .cols = box.cols, .order = list[owners[box.owner]].order.text(), .tried = tried};
     r.elements = length(box.rows) * length(box.cols) * batch;
@@ -285,15 +361,7 @@ std::vector<RegionReport> regions(Search<T>& search, const std::vector<T>& value
     const Index trees = search.trees_that_fit(values, ignored);
     r.tried += search.tree_count();
     r.candidates = std::max(r.candidates, trees);
-    // Luck: any of those tried, or a near relative of the true order, which shows in how often it agrees elsewhere.
-    const Map& mine = maps[box.owner];
-    Index beyond = 0, agrees = 0;
-    for (Index e = 0; e < m * n; ++e)
-      if (!inside(e / n, e % n)) ++beyond, agrees += mine[e];
-    const double q = std::max(p, (static_cast<double>(agrees) + 1) / (static_cast<double>(beyond) + 2)),
-                 count = static_cast<double>(r.elements);
-    const double chance = structures * std::max(static_cast<double>(r.tried) * std::pow(p, count),
-                                                static_cast<double>(owners.size()) * std::pow(q, count));
+    const double chance = luck(box.owner, inside, r.tried, 1);
     r.identified =
         r.candidates == 1 && decided && chance <= chance_limit && !search.near_exact(list[owners[box.owner]].order);
     if (!decided) r.candidates = std::max<Index>(r.candidates, 2);
