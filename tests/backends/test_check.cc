@@ -227,6 +227,13 @@ TEST(Check, CatchesAnErrorBeyondRounding) {
   EXPECT_TRUE(failing(*backend).count("bound"));
 }
 
+TEST(Check, NothingHoldsThatCannotFail) {
+  CheckOptions options;
+  options.only = {"threads", "constant-b", "instruction-sets", "same-as"};
+  for (const auto& r : check(*open_backend("naive"), options).results)
+    EXPECT_EQ(r.verdict, ClauseResult::Verdict::not_applicable) << r.id;
+}
+
 TEST(Check, ReportsAsTextAndJunit) {
   const auto backend = make_backend("a <b>", [](const Call& x) {
     if (x.k > 5) throw Error(Code::backend, "no & such");
