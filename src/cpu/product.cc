@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "cpu/registry.h"
 #include "cpu/schedule.h"
 #include "cpu/workspace.h"
+#include "order/pieces.h"
 #include "reference/float_environment.h"
 #include "reference/reference.h"
 
@@ -67,15 +69,21 @@ std::uint32_t first_leaf(const Tree& tree) {
 }
 
 // T: type of the matrices. S: type in which the kernels compute (double for wide programs).
+// By pieces: the kernels compute the pieces of the outermost stage, and the loops here add them up, each scaled.
 template <class T, class S>
 class KernelProduct final : public Product<T> {
  public:
-  KernelProduct(const Order& order, const Tree& tree, Program program, Index m, Index n, const std::string& isa)
-      : input_(order.input()), epilogue_(order.epilogue()), out_(order.out()), program_(std::move(program)) {
+  KernelProduct(const Order& order, const Tree& tree, Pieces code, Index m, Index n, const std::string& isa)
+      : input_(order.input()),
+        epilogue_(order.epilogue()),
+        out_(order.out()),
+        program_(std::move(code.program)),
+        by_piece_(!code.ends.empty()),
+        piece_round_(code.round) {
     const Index k = program_.k;
     const Node& root = tree.nodes[tree.root];
     one_piece_ = std::ranges::none_of(root.items, [](const Item& x) { return x.is_node(); });
-    wide_root_ = program_.wide && sizeof(T) == sizeof(float);
+    wide_root_ = root.wide && sizeof(T) == sizeof(float);
     // By pieces, a C that comes last is not part of the pieces' sum.
     fused_end_ = epilogue_.fused && !(epilogue_.alpha == Epilogue::Alpha::block && epilogue_.c == Epilogue::C::last);
     if (epilogue_.c == Epilogue::C::seed) seed_program(first_leaf(tree));
@@ -89,17 +97,18 @@ class KernelProduct final : public Product<T> {
       for (std::uint32_t p = 0; p < program_.k; ++p) positions_[program_.permutation[p]] = p;
     }
     kc_ = std::clamp<Index>(blocking().k_bytes / Index(sizeof(S)), 2, std::max<Index>(k, 2));
-    packed_ = make_schedule(program_, static_cast<std::uint32_t>(kc_), true);
+    packed_ = make_schedule(program_, static_cast<std::uint32_t>(kc_), true, code.ends);
     in_place_ = constant_strides(program_);
     if (in_place_) {
-      strided_ = make_schedule(program_, program_.k, false);
+      strided_ = make_schedule(program_, program_.k, false, code.ends);
       unit_strides_ = std::ranges::all_of(strided_.steps, [](const Step& x) { return x.stride == 1; });
       // Fewer rows have fewer sums to load and store for each block.
       const Index few = std::min(m, n);
       const Index stream_k = (few <= 8 ? 1 : sweeps(few) > 0 ? 2 : 32) * blocking().stream_k;
-      stream_ = make_schedule(program_, static_cast<std::uint32_t>(stream_k), false);
-      if (std::is_same_v<T, S> && input_.format == Format::none && out_ == Format::none && m * n <= largest_small &&
-          m * n * k <= blocking().in_place_work && std::max(m, n) * k * Index(sizeof(S)) <= blocking().stream_bytes) {
+      stream_ = make_schedule(program_, static_cast<std::uint32_t>(stream_k), false, code.ends);
+      if (std::is_same_v<T, S> && input_.format == Format::none && out_ == Format::none && !by_piece_ &&
+          epilogue_.c != Epilogue::C::seed && m * n <= largest_small && m * n * k <= blocking().in_place_work &&
+          std::max(m, n) * k * Index(sizeof(S)) <= blocking().stream_bytes) {
         const Shape shape = shape_of(m, n);
         each_tile(shape, 0, m, n, [&](const TileAt& at) {
           small_.push_back({at.i, at.j, int(at.rows), int(at.cols), at.kernel()});
@@ -114,7 +123,7 @@ class KernelProduct final : public Product<T> {
     if (has_c && epilogue_.c == Epilogue::C::seed) return !scaled;
     const bool by_piece =
         (scaled && epilogue_.alpha == Epilogue::Alpha::block) || (has_c && epilogue_.c == Epilogue::C::first);
-    return !by_piece || (one_piece_ && !wide_root_);
+    return !by_piece || by_piece_ || (one_piece_ && !wide_root_);
   }
 
   std::string kernel() const override {
@@ -169,14 +178,17 @@ class KernelProduct final : public Product<T> {
 
   // What the epilogue needs beyond storing the tile.
   bool plain(const Call<T>& call, T alpha) const {
-    return alpha == 1 && call.beta == 0 && call.bias.data == nullptr && out_ == Format::none && std::is_same_v<T, S>;
+    return !by_piece_ && alpha == 1 && call.beta == 0 && call.bias.data == nullptr && out_ == Format::none &&
+           std::is_same_v<T, S>;
   }
   bool scales_a(const Call<T>& call) const { return epilogue_.alpha == Epilogue::Alpha::a && call.alpha != 1; }
 
   void seed_program(std::uint32_t leaf) {
     for (Run& run : program_.runs)
-      if (run.length > 0 && program_.permutation[run.begin] == leaf && run.start != Run::Start::resume)
+      if (run.length > 0 && program_.permutation[run.begin] == leaf && run.start != Run::Start::resume) {
+        no_seed_ = run.start == Run::Start::negative_zero ? S(-0.0) : S(0);
         run.start = Run::Start::c;
+      }
   }
 
   // ---- which way
@@ -223,7 +235,9 @@ class KernelProduct final : public Product<T> {
 
   // From a tile (row stride ld) to C.
   void finish(const Call<T>& call, T alpha, const S* tile, Index ld, Index i0, Index j0, Index rows, Index cols) const {
-    const bool has_c = call.beta != 0 && epilogue_.c != Epilogue::C::seed;
+    const bool has_c =
+        call.beta != 0 && epilogue_.c != Epilogue::C::seed && !(by_piece_ && epilogue_.c == Epilogue::C::first);
+    if (by_piece_ && epilogue_.alpha == Epilogue::Alpha::block) alpha = 1;  // add_piece has scaled
     for (Index i = 0; i < rows; ++i) {
       T* c = &call.c(i0 + i, j0);
       const T* bias = call.bias.data != nullptr ? &call.bias(i0 + i, j0) : nullptr;
@@ -245,11 +259,38 @@ class KernelProduct final : public Product<T> {
     }
   }
 
-  // round(beta*C), what epilogue(c=seed) starts from; +0 where beta is 0.
+  // Adds a piece to the sum of those before it (both of row stride ld), as the reference does. Sum: the precision of the
+  // tree's root.
+  template <class Sum>
+  void add_piece(const Call<T>& call, const S* piece, S* sum, bool first, Index ld, Index i0, Index j0, Index rows,
+                 Index cols) const {
+    const Sum alpha = epilogue_.alpha == Epilogue::Alpha::block ? static_cast<Sum>(call.alpha) : Sum(1);
+    const bool from_c = first && call.beta != 0 && epilogue_.c == Epilogue::C::first;
+    for (Index i = 0; i < rows; ++i)
+      for (Index j = 0; j < cols; ++j) {
+        S value = piece[i * ld + j];
+        if (piece_round_ != Format::none) value = reference::round_to(piece_round_, Rounding::rne, value);
+        const Sum p = static_cast<Sum>(value);
+        Sum s = static_cast<Sum>(sum[i * ld + j]);
+        if (from_c) {
+          const T c = call.c(i0 + i, j0 + j);
+          s = static_cast<Sum>(call.beta == 1 ? c : call.beta * c);
+        }
+        if (first && !from_c)
+          s = alpha == 1 ? p : alpha * p;
+        else if (alpha == 1)
+          s = s + p;
+        else
+          s = epilogue_.fused ? std::fma(alpha, p, s) : s + alpha * p;
+        sum[i * ld + j] = static_cast<S>(s);
+      }
+  }
+
+  // round(beta*C), what epilogue(c=seed) starts from; where beta is 0, the zero that the chain starts from.
   void fill_seed(const Call<T>& call, S* seed, Index ld, Index i0, Index j0, Index rows, Index cols) const {
     for (Index i = 0; i < rows; ++i)
       for (Index j = 0; j < ld; ++j) {
-        S x = 0;
+        S x = no_seed_;
         if (j < cols && call.beta != 0) x = call.beta == 1 ? call.c(i0 + i, j0 + j) : call.beta * call.c(i0 + i, j0 + j);
         seed[i * ld + j] = x;
       }
@@ -257,7 +298,7 @@ class KernelProduct final : public Product<T> {
 
   // Memory of the tiles: scratch for one tile, and what each tile of C keeps between blocks of K.
   struct Tiles {
-    std::size_t scratch = 0, result = 0, seed = 0, kept = 0;
+    std::size_t scratch = 0, result = 0, seed = 0, kept = 0, sum = 0;
     Index size = 0;
     void add(Layout& layout, const Schedule& s, Index tile_size, Index count) {
       size = tile_size;
@@ -265,6 +306,7 @@ class KernelProduct final : public Product<T> {
       result = layout.add<S>(size);
       seed = layout.add<S>(size);
       kept = layout.add<S>(static_cast<std::size_t>(s.kept_entries) * size * count);
+      if (!s.piece_ends.empty()) sum = layout.add<S>(size * std::max<Index>(count, 1));
     }
   };
 
@@ -285,6 +327,12 @@ class KernelProduct final : public Product<T> {
       fill_seed(call, at(tiles.seed), ld, i0, j0, t.rows, t.cols);
     }
     t.c = nullptr;
+    if (by_piece_) {
+      S* const sum = at(tiles.sum) + (schedule.blocks.size() > 1 ? index * tiles.size : 0);
+      run_pieces(call, schedule, block, kernel, t, ld, at(tiles.result), sum, i0, j0);
+      if (last) finish(call, alpha, sum, ld, i0, j0, t.rows, t.cols);
+      return;
+    }
     if (last && direct) {
       t.c = reinterpret_cast<S*>(&call.c(i0, j0));
       t.c_row = call.c.row_stride;
@@ -295,6 +343,33 @@ class KernelProduct final : public Product<T> {
     kernel(t);
     if (last && !direct) finish(call, alpha, at(tiles.result), ld, i0, j0, t.rows, t.cols);
   }
+
+  // The steps of a block, piece by piece.
+  void run_pieces(const Call<T>& call, const Schedule& schedule, const Block& block, TileKernel<S> kernel, TileCall<S>& t,
+                  Index ld, S* piece, S* sum, Index i0, Index j0) const {
+    const std::uint32_t last = block.first_step + block.steps;
+    auto end = std::ranges::upper_bound(schedule.piece_ends, block.first_step);
+    for (std::uint32_t from = block.first_step; from != last; t.entries = 0) {
+      const bool whole = end != schedule.piece_ends.end() && *end <= last;
+      const std::uint32_t to = whole ? *end : last;
+      t.step = schedule.steps.data() + from;
+      t.end = schedule.steps.data() + to;
+      t.c = whole ? piece : nullptr;
+      t.c_row = ld;
+      kernel(t);
+      if (whole) {
+        const bool first = end++ == schedule.piece_ends.begin();
+        if (wide_root_)
+          add_piece<S>(call, piece, sum, first, ld, i0, j0, t.rows, t.cols);
+        else
+          add_piece<T>(call, piece, sum, first, ld, i0, j0, t.rows, t.cols);
+      }
+      from = to;
+    }
+  }
+
+  // Tiles of C keep something between two blocks of K.
+  bool keeps(const Schedule& s) const { return s.kept_entries > 0 || (by_piece_ && s.blocks.size() > 1); }
 
   // ---- packed
   // -------------------------------------------------------------------------------------------------------------
@@ -338,7 +413,7 @@ class KernelProduct final : public Product<T> {
     Layout layout;
     Tiles tiles;
     const Index most_row_tiles = ceil_div(mc, MR);
-    tiles.add(layout, schedule, MR * NR, schedule.kept_entries > 0 ? most_row_tiles * (nc / NR) : 0);
+    tiles.add(layout, schedule, MR * NR, keeps(schedule) ? most_row_tiles * (nc / NR) : 0);
     const Index b_rows = by_block ? std::min(kc_, k) : k;
     const std::size_t a_at = layout.add<S>((keep_a ? most_row_tiles : 1) * a_width * k), b_at = layout.add<S>(nc * b_rows);
     std::byte* memory = Workspace::of_this_thread().get(layout.bytes());
@@ -508,7 +583,7 @@ class KernelProduct final : public Product<T> {
       // Rows that a multiple of the page apart share the sets of the first-level cache, of 8 ways or more.
       const bool collide = m > n && k * Index(sizeof(S)) > 4096 && call.a.row_stride * Index(sizeof(S)) % 4096 == 0;
       Shape shape = shape_of(m, n, collide ? 8 : KernelSet<S>::max_rows);
-      const bool stream = !copy_b && n > shape.vectors * shape.set->width &&
+      const bool stream = !copy_b && !by_piece_ && n > shape.vectors * shape.set->width &&
                           double(n) * double(k) * sizeof(S) > double(blocking().stream_bytes);
       const Index row_tiles = sweeps(m);
       const bool sweep = stream && row_tiles > 0;
@@ -520,7 +595,7 @@ class KernelProduct final : public Product<T> {
       Layout layout;
       Tiles tiles;
       tiles.add(layout, schedule, (m == 1 ? 1 : 2 * ceil_div(ceil_div(m, 2), shape.row_tiles)) * width,
-                schedule.kept_entries > 0 ? shape.row_tiles * shape.col_tiles : 0);
+                keeps(schedule) ? shape.row_tiles * shape.col_tiles : 0);
       const std::size_t b_at = layout.add<S>(copy_b ? round_up(n, width) * k : 0);
       std::byte* memory = Workspace::of_this_thread().get(layout.bytes());
       S* const b_copy = reinterpret_cast<S*>(memory + b_at);
@@ -627,6 +702,9 @@ class KernelProduct final : public Product<T> {
   Epilogue epilogue_;
   Format out_;
   Program program_;
+  bool by_piece_ = false;
+  Format piece_round_ = Format::none;
+  S no_seed_ = 0;
   std::vector<std::uint32_t> positions_;  // of each k; empty where the program keeps the natural order
   bool one_piece_ = false, wide_root_ = false, fused_end_ = false, mul_ = false, in_place_ = false, unit_strides_ = false;
   Index kc_ = 0;  // most values of K in a block
@@ -635,17 +713,43 @@ class KernelProduct final : public Product<T> {
   std::vector<SmallTile> small_;
 };
 
+// The whole sum where the epilogue leaves it one, else its pieces.
+template <class T>
+class PieceProduct final : public Product<T> {
+ public:
+  PieceProduct(std::unique_ptr<Product<T>> whole, std::unique_ptr<Product<T>> pieces)
+      : whole_(std::move(whole)), pieces_(std::move(pieces)) {}
+  void run(const Call<T>& call, int threads) const override {
+    (whole_ && whole_->can_run(call.alpha, call.beta) ? whole_ : pieces_)->run(call, threads);
+  }
+  bool can_run(T alpha, T beta) const override { return pieces_->can_run(alpha, beta); }
+  bool run_small(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<T>& c) const override {
+    return whole_ && whole_->run_small(a, b, c);
+  }
+  std::string kernel() const override { return pieces_->kernel(); }
+
+ private:
+  std::unique_ptr<Product<T>> whole_, pieces_;
+};
+
 }  // namespace
 
 template <class T>
 std::unique_ptr<Product<T>> make_product(const Order& order, Index m, Index n, Index k, const std::string& isa) {
   const Tree tree = order.tree(static_cast<std::size_t>(k));
-  if (!is_program(tree)) return nullptr;
-  Program program = compile(tree);
-  if constexpr (std::is_same_v<T, float>) {
-    if (program.wide) return std::make_unique<KernelProduct<float, double>>(order, tree, std::move(program), m, n, isa);
-  }
-  return std::make_unique<KernelProduct<T, T>>(order, tree, std::move(program), m, n, isa);
+  const auto on_kernels = [&](Pieces code) -> std::unique_ptr<Product<T>> {
+    if constexpr (std::is_same_v<T, float>) {
+      if (code.program.wide) return std::make_unique<KernelProduct<float, double>>(order, tree, std::move(code), m, n, isa);
+    }
+    return std::make_unique<KernelProduct<T, T>>(order, tree, std::move(code), m, n, isa);
+  };
+  std::unique_ptr<Product<T>> whole;
+  if (is_program(tree)) whole = on_kernels({.program = compile(tree), .ends = {}});
+  const Epilogue epilogue = order.epilogue();
+  if (whole && epilogue.alpha != Epilogue::Alpha::block && epilogue.c != Epilogue::C::first) return whole;
+  std::optional<Pieces> pieces = compile_pieces(tree);
+  if (!pieces) return whole;
+  return std::make_unique<PieceProduct<T>>(std::move(whole), on_kernels(std::move(*pieces)));
 }
 template std::unique_ptr<Product<float>> make_product(const Order&, Index, Index, Index, const std::string&);
 template std::unique_ptr<Product<double>> make_product(const Order&, Index, Index, Index, const std::string&);

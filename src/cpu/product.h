@@ -25,7 +25,7 @@ class Product {
   virtual ~Product() = default;
   // Checked by the caller: shapes, overlap, and m, n, k > 0 and alpha != 0. Runs in the caller's floating-point environment.
   virtual void run(const Call<T>& call, int threads) const = 0;
-  // True where the kernels have this alpha and beta; otherwise the reference runs.
+  // False where the order has no value for this alpha and beta: the reference says why.
   virtual bool can_run(T alpha, T beta) const = 0;
   // For small products with B and C in rows: nothing but tiles, listed when the product was made. The same checks, and
   // alpha = 1, beta = 0, no bias, one thread. False, with nothing done: not such a product.

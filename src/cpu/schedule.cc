@@ -29,8 +29,8 @@ struct Cut {
 
 class Scheduler {
  public:
-  Scheduler(const Program& program, std::uint32_t kc, bool packed)
-      : p_(program), kc_(std::max<std::uint32_t>(kc, 2)), packed_(packed) {}
+  Scheduler(const Program& program, std::uint32_t kc, bool packed, std::span<const std::uint32_t> piece_ends)
+      : p_(program), kc_(std::max<std::uint32_t>(kc, 2)), packed_(packed), piece_ends_(piece_ends) {}
 
   Schedule make() {
     Cut at;
@@ -97,6 +97,9 @@ class Scheduler {
       out_.depth = std::max(out_.depth, stack_ + 1);
       stack_ = stack_ - s.merges + (s.push ? 1 : 0);
       out_.steps.push_back(s);
+      if (whole && out_.piece_ends.size() < piece_ends_.size() &&
+          piece_ends_[out_.piece_ends.size()] == run.begin + run.length)
+        out_.piece_ends.push_back(static_cast<std::uint32_t>(out_.steps.size()));
     }
     // A tile that the next block goes on with is kept as one more entry.
     if (to.run < p_.runs.size() && to.kept > stack_) {
@@ -112,6 +115,7 @@ class Scheduler {
   const Program& p_;
   const std::uint32_t kc_;
   const bool packed_;
+  const std::span<const std::uint32_t> piece_ends_;
   Schedule out_;
   std::uint32_t stack_ = 0;
   bool kept_tile_ = false;  // the last block ended with a tile in registers
@@ -119,8 +123,8 @@ class Scheduler {
 
 }  // namespace
 
-Schedule make_schedule(const Program& program, std::uint32_t kc, bool packed) {
-  return Scheduler(program, kc, packed).make();
+Schedule make_schedule(const Program& program, std::uint32_t kc, bool packed, std::span<const std::uint32_t> piece_ends) {
+  return Scheduler(program, kc, packed, piece_ends).make();
 }
 
 bool constant_strides(const Program& program) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "order/cost.h"
 
+#include <optional>
+
+#include "order/pieces.h"
+
 namespace samebits::order {
 
 // Measured with AVX-512 on a 12 x 32 tile of floats: a leaf takes 12 cycles (24 fused multiply-adds, two a cycle), a run
@@ -9,7 +13,9 @@ Cost cost(const Tree& tree) {
   constexpr double leaf_cycles = 12, merge_cycles = 33;
   constexpr double product_factor = 1.04, double_factor = 2.1, mma_factor = 4.75, exact_factor = 2.25;
   Cost cost;
-  if (!is_program(tree)) {
+  const bool whole = is_program(tree);
+  const std::optional<Pieces> pieces = whole ? std::nullopt : compile_pieces(tree);
+  if (!whole && !pieces) {
     cost.program = false;
     const Op op = tree.main_op();
     const bool alone = tree.nodes.size() == 1 || (tree.nodes.size() == 2 && tree.nodes[tree.root].items.size() == 1);
@@ -24,8 +30,8 @@ Cost cost(const Tree& tree) {
     }
     return cost;
   }
-  const Program program = compile(tree);
-  std::size_t merges = 0, products = 0;
+  const Program program = whole ? compile(tree) : pieces->program;
+  std::size_t merges = whole ? 0 : pieces->ends.size() - 1, products = 0;
   for (const Run& run : program.runs) {
     merges += run.merges;
     if (run.op == Op::mul) products += run.length;

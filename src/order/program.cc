@@ -2,6 +2,7 @@
 // Compiles a tree to straight code for one tile.
 #include <algorithm>
 
+#include "order/pieces.h"
 #include "samebits/error.h"
 #include "samebits/tree.h"
 
@@ -9,8 +10,7 @@ namespace samebits {
 namespace {
 
 // Nodes at the top that only pass a value on. A float passes through unchanged, and a double is rounded once in any case.
-std::uint32_t strip(const Tree& tree) {
-  std::uint32_t root = tree.root;
+std::uint32_t strip(const Tree& tree, std::uint32_t root) {
   while (tree.nodes[root].round == Format::none && tree.nodes[root].items.size() == 1 && tree.nodes[root].items[0].is_node())
     root = tree.nodes[root].items[0].node;
   return root;
@@ -27,6 +27,7 @@ std::vector<std::uint32_t> reachable(const Tree& tree, std::uint32_t root) {
 class Compiler {
  public:
   explicit Compiler(const Tree& tree) : tree_(tree), needs_(tree.nodes.size()), first_(tree.nodes.size()) {
+    program_.permutation.reserve(tree.k);
     // Tiles on the stack that a node needs, after each of its items (Sethi-Ullman numbers; a chain needs none).
     for (std::size_t n = 0; n < tree.nodes.size(); ++n) {
       first_[n] = static_cast<std::uint32_t>(prefix_.size());
@@ -44,11 +45,9 @@ class Compiler {
     }
   }
 
-  Program compile(std::uint32_t root) {
-    program_.k = tree_.k;
-    program_.permutation.reserve(tree_.k);
-    program_.wide = tree_.nodes[root].wide;
-    if (tree_.k > 0) whole(root);
+  // Adds the code of a node; returns the packed position after it.
+  std::uint32_t add(std::uint32_t node) {
+    if (tree_.k > 0) whole(node);
     while (!todo_.empty()) {
       const Task task = todo_.back();
       todo_.pop_back();
@@ -69,6 +68,12 @@ class Compiler {
           break;
       }
     }
+    return static_cast<std::uint32_t>(program_.permutation.size());
+  }
+
+  Program finish(bool wide) {
+    program_.k = tree_.k;
+    program_.wide = wide;
     program_.identity = true;
     for (std::uint32_t p = 0; p < program_.permutation.size(); ++p) program_.identity &= program_.permutation[p] == p;
     return std::move(program_);
@@ -128,25 +133,60 @@ class Compiler {
   std::uint32_t stacked_ = 0;
 };
 
-}  // namespace
-
-bool is_program(const Tree& tree) {
-  if (tree.nodes.empty()) return false;
-  const std::uint32_t root = strip(tree);
+// Fused or rounded products, added in one precision.
+bool is_code(const Tree& tree, std::uint32_t root, bool wide) {
   for (auto n : reachable(tree, root)) {
     const Node& node = tree.nodes[n];
-    if (node.wide != tree.nodes[root].wide || node.round != Format::none) return false;
+    if (node.wide != wide || (n != root && node.round != Format::none)) return false;
     for (const Item& item : node.items)
       if (!item.is_node() && item.op != Op::fma && item.op != Op::mul) return false;
   }
   return true;
 }
 
+}  // namespace
+
+bool is_program(const Tree& tree) {
+  if (tree.nodes.empty()) return false;
+  const std::uint32_t root = strip(tree, tree.root);
+  return tree.nodes[root].round == Format::none && is_code(tree, root, tree.nodes[root].wide);
+}
+
 Program compile(const Tree& tree) {
-  if (!is_program(tree))
-    throw Error(Code::unsupported,
-                "only fma and mul in one precision make a program; this tree is evaluated by the reference");
-  return Compiler(tree).compile(strip(tree));
+  if (!is_program(tree)) throw Error(Code::unsupported, "only fma and mul in one precision make a program");
+  const std::uint32_t root = strip(tree, tree.root);
+  Compiler compiler(tree);
+  compiler.add(root);
+  return compiler.finish(tree.nodes[root].wide);
+}
+
+std::optional<Pieces> compile_pieces(const Tree& tree) {
+  if (tree.k == 0) return std::nullopt;
+  const Node& root = tree.nodes[tree.root];
+  std::vector<std::uint32_t> nodes;
+  for (const Item& item : root.items)
+    if (item.is_node()) nodes.push_back(item.node);
+  if (nodes.empty())
+    nodes.push_back(tree.root);
+  else if (nodes.size() != root.items.size())
+    return std::nullopt;
+  if (root.round != Format::none) return std::nullopt;
+
+  Pieces pieces{.program = {}, .ends = {}, .round = tree.nodes[nodes[0]].round};
+  bool same_round = true;
+  for (std::uint32_t& node : nodes) {
+    same_round &= tree.nodes[node].round == pieces.round;
+    if (!root.wide && pieces.round == Format::none) node = strip(tree, node);
+  }
+  const bool wide = tree.nodes[nodes[0]].wide;
+  const auto is_piece = [&](std::uint32_t node) {
+    return is_code(tree, node, wide) && tree.nodes[node].round == pieces.round;
+  };
+  if (!same_round || (root.wide && !wide) || !std::ranges::all_of(nodes, is_piece)) return std::nullopt;
+  Compiler compiler(tree);
+  for (const std::uint32_t node : nodes) pieces.ends.push_back(compiler.add(node));
+  pieces.program = compiler.finish(wide);
+  return pieces;
 }
 
 }  // namespace samebits

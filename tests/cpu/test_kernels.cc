@@ -30,6 +30,10 @@ TEST(Kernels, APlanNamesItsKernel) {
   EXPECT_EQ(name("fma", "portable"), "sgemm_portable_4x8_fma");
   EXPECT_EQ(name("chunks(4) > mul", "portable"), "sgemm_portable_4x8_mul");
   EXPECT_EQ(name("f64 > fma", "portable"), "dgemm_portable_4x8_fma");
+  EXPECT_EQ(name("split(2) > f64 > fma", "portable"), "dgemm_portable_4x8_fma");
+  EXPECT_EQ(name("epilogue(alpha=block, c=first) > chunks(3) > fma", "portable"), "sgemm_portable_4x8_fma");
+  EXPECT_EQ(name("lanes(3, fold=left, tail=sum, tailop=f64mul) > fma", ""), "reference (mixed precision)");
+  EXPECT_EQ(name("f64 > mul(round=f32)", ""), "reference (mixed precision)");
   EXPECT_EQ(name("exact", ""), "reference (exact)");
   EXPECT_EQ(name("tf32(rna) > mma(4,24)", ""), "reference (mma)");
   EXPECT_EQ(name("fma", "reference"), "reference");

@@ -5,6 +5,7 @@
 
 #include "cpu/blocking.h"
 #include "cpu/problem.h"
+#include "cpu/product.h"
 
 namespace samebits::test {
 namespace {
@@ -118,10 +119,16 @@ cpu::Blocking odd_blocking(Random& random) {
           .mul_isa = ""};
 }
 
+// Times the count of SAMEBITS_TEST_TIMES: a longer hunt.
+int times(int count) {
+  const char* text = std::getenv("SAMEBITS_TEST_TIMES");
+  return text != nullptr ? count * std::max(1, std::atoi(text)) : count;
+}
+
 template <class T>
 void random_problems(std::uint64_t first_seed, int count, Index largest, bool regions) {
   tally = {};
-  if (const char* times = std::getenv("SAMEBITS_TEST_TIMES")) count *= std::max(1, std::atoi(times));  // a longer hunt
+  count = times(count);
   const std::vector<std::string> isas = usable_isas();
   const std::vector<Layout> layouts = {Layout::rows,           Layout::rows,     Layout::padded_rows, Layout::columns,
                                        Layout::padded_columns, Layout::reversed, Layout::spread};
@@ -154,8 +161,72 @@ void random_problems(std::uint64_t first_seed, int count, Index largest, bool re
   EXPECT_GT(tally.kernels, all * 2 / 3) << tally.reference << " by the reference, " << tally.refused << " refused";
 }
 
+// Orders whose pieces the epilogue scales, or whose sum it begins with C, or that change precision between the pieces and
+// their sum. The kernels compute them all.
+template <class T>
+void piece_problems(std::uint64_t first_seed, int count) {
+  tally = {};
+  count = times(count);
+  for (std::uint64_t seed = first_seed; seed < first_seed + count && !testing::Test::HasFailure(); ++seed) {
+    Random random(seed);
+    Problem<T> p;
+    p.seed = seed;
+    p.m = random.between(1, 40), p.n = random.between(1, 70), p.k = random.between(1, 200);
+    const auto number = [&](Index low, Index high) { return std::to_string(random.between(low, high)); };
+    std::vector<std::string> stages = {"chunks(" + number(1, 60) + ") > ",
+                                       "split(" + number(2, 6) + ") > ",
+                                       "lanes(4, fold=" + random.of<std::string>({"left", "halves"}) + ", tail=sum) > ",
+                                       "split(2) > lanes(8, tail=chain) > ",
+                                       "chunks(" + number(20, 60) + ") > pairwise(" + number(2, 9) + ") > ",
+                                       "reverse > chunks(" + number(5, 60) + ") > ",
+                                       "bf16(rne) > pairwise(" + number(8, 30) + ") > "};
+    const std::string op = random.of<std::string>({"fma", "mul", "mul(start=first)"});
+    const bool mixed = sizeof(T) == 4 && random.chance(30);
+    std::string stage = random.of(stages);
+    if (mixed)
+      stage = random.of<std::string>({"split(" + number(1, 5) + ") > f64 > ", "f64 > " + stages[0],
+                                      "chunks(" + number(20, 60) + ") > f64 > chunks(" + number(3, 60) + ") > "});
+    else if (random.chance(10))
+      stage = "out(bf16) > split(" + number(2, 6) + ", partial=out) > ";
+    p.order = "epilogue(" + random.of<std::string>({"alpha=block, c=last", "alpha=block, c=first", "alpha=a, c=first"}) +
+              (random.chance(40) ? ", fused) > " : ") > ") + stage + op;
+    if (mixed && random.chance(30)) p.order = stage + op;
+    p.alpha = random.of<T>({1, T(-0.75), T(1.1)});
+    p.beta = random.of<T>({0, 1, T(-0.3)});
+    const std::vector<Layout> layouts = {Layout::rows, Layout::padded_rows, Layout::columns, Layout::spread};
+    p.a = random.of(layouts), p.b = random.of(layouts), p.c = random.of(layouts);
+    p.bias_stride = random.of<Index>({-1, -1, 0, 1});
+    p.values = random.of<Values>({Values::normal, Values::normal, Values::corners});
+    for (const std::string& isa : usable_isas()) {
+      const cpu::Blocking sizes = odd_blocking(random);
+      if (random.chance(70)) cpu::override_blocking(&sizes);
+      check(p, {.threads = int(random.between(1, 4)), .isa = isa});
+      const auto product = cpu::make_product<T>(Order::parse(p.order), p.m, p.n, p.k, isa);
+      EXPECT_TRUE(product && product->can_run(p.alpha, p.beta)) << p.text();
+      cpu::override_blocking(nullptr);
+    }
+  }
+  EXPECT_GT(tally.kernels, 0);
+  EXPECT_EQ(tally.reference + tally.refused, 0) << tally.reference << " by the reference, " << tally.refused << " refused";
+}
+
 }  // namespace
 
+TEST(Orders, FloatPieces) {
+  piece_problems<float>(7000, 200);
+}
+TEST(Orders, DoublePieces) {
+  piece_problems<double>(8000, 120);
+}
+// A chain that would begin with C begins with its own zero where beta is 0, also on the way of small plans.
+TEST(Orders, SeedWithoutC) {
+  for (const std::string& isa : usable_isas())
+    for (const char* order : {"epilogue(c=seed) > fma", "epilogue(c=seed) > mul(start=first)"})
+      for (const Values values : {Values::normal, Values::corners}) {
+        check(Problem<float>{.order = order, .m = 6, .n = 7, .k = 1, .values = values}, {.threads = 1, .isa = isa});
+        check(Problem<double>{.order = order, .m = 90, .n = 70, .k = 2, .values = values}, {.threads = 2, .isa = isa});
+      }
+}
 TEST(Orders, Float) {
   random_problems<float>(1000, 250, 40, false);
 }
