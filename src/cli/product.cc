@@ -177,9 +177,13 @@ class Product {
       else if (fits)
         one.push_back(r);
     }
+    if (both.empty() && one.size() > 1 && std::ranges::find(one, asked) != one.end()) {
+      note_ = "read as stored; no reading that the shapes allow fits both results";
+      return form(asked);
+    }
     const auto& chosen = both.empty() ? one : both;
     if (chosen.size() != 1)
-      bad(fmt::format("{} {} and {} {}: {} readings of them fit both results; say --ta or --tb", options_.a, a_.shape_text(),
+      bad(fmt::format("{} {} and {} {}: {} readings of them fit the results; say --ta or --tb", options_.a, a_.shape_text(),
                       options_.b, b_.shape_text(), chosen.size()));
     note_ = fmt::format("read with {}: of {} readings that the shapes allow, the one whose values fit",
                         reading_text(chosen.front()), fitting.size());
@@ -287,9 +291,7 @@ void add_product(CLI::App& app, ProductOptions& options) {
   app.add_option("--right-profile", options.right_profile, "the same for RIGHT");
   app.add_option("--threads", options.threads, "threads of the calls that made the results (default: not known)")
       ->check(at_least(0));
-  app.add_option("--element", options.element, "row and column of the element to trace")
-      ->expected(2)
-      ->check(at_least(0));
+  app.add_option("--element", options.element, "row and column of the element to trace")->expected(2)->check(at_least(0));
   add_reading(app, options.reading);
   add_dtype(app, options.void16);
   app.add_flag("--json", options.json, "print JSON");

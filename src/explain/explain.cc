@@ -202,8 +202,8 @@ void advise(const Problem<T>& p, Search<T>& search, const Side<T>& left, const S
         for (const auto& predicted : search.predictions(name)) {
           const auto v = everything.values(predicted.order);
           if (!std::ranges::equal(v, other.values, [](T x, T y) { return same_bits(x, y); })) continue;
-          report.advice.push_back(fmt::format("{} as {} gives the bits of {} (tried: replayed on these inputs)", mine.name,
-                                              predicted.names.front(), other.name));
+          report.advice.push_back(fmt::format("if {} is {}: {} gives the bits of {} (tried: replayed on these inputs)",
+                                              mine.name, name, predicted.names.front(), other.name));
           break;
         }
       }
@@ -215,6 +215,18 @@ void advise(const Problem<T>& p, Search<T>& search, const Side<T>& left, const S
     report.advice.push_back(
         fmt::format("samebits gemm A B -o C --order '{}' gives the bits of {} (tried: replayed, {} of {} elements)", text,
                     side.name, side.reproduced, p.elements()));
+  }
+  // What only the system itself can show.
+  for (int s : {0, 1}) {
+    const SideReport &mine = report.sides[s], &other = report.sides[1 - s];
+    if (mine.order.find("tf32(") != std::string::npos && other.order.find("tf32(") == std::string::npos)
+      report.advice.push_back(
+          fmt::format("turn TF32 off where {} is made: allow_tf32 = False in PyTorch, use_tf32 = 0 in ONNX Runtime, "
+                      "NVIDIA_TF32_OVERRIDE=0 (not tried)",
+                      mine.name));
+    if (mine.reproduced < p.elements() && !mine.outside)
+      report.advice.push_back(fmt::format("samebits probe BACKEND -m {} -n {} -k {} asks the library behind {} (not tried)",
+                                          p.m(), p.n(), p.k(), mine.name));
   }
 }
 

@@ -108,6 +108,16 @@ class Explain(Base):
         noise = save(self.path / "noise.npy", (5, 8), [random.gauss(0, 1) for _ in range(40)])
         self.assertIn("--tb", self.expect(2, "explain", a, b, noise, noise).stderr)
 
+    def test_two_readings_are_two_products(self):
+        import random
+        random.seed(5)
+        x, w = ([random.gauss(0, 1) for _ in range(64)] for _ in range(2))
+        a, b = save(self.path / "a.npy", (8, 8), x), save(self.path / "b.npy", (8, 8), w)
+        self.expect(0, "gemm", a, b, "-o", self.path / "plain.npy")
+        self.expect(0, "gemm", a, b, "--tb", "-o", self.path / "other.npy")
+        out = self.expect(4, "explain", a, b, self.path / "other.npy", self.path / "plain.npy")
+        self.assertIn("B was taken transposed", out.stdout)
+
     def test_trace(self):
         a, b, left, right = self.case("linear-5-7-f32", "torch-cpu", "ort-cpu")
         self.assertIn("element (0, 4)", self.expect(1, "trace", a, b, left, right).stdout)

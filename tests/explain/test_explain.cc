@@ -239,6 +239,16 @@ TEST(Explain, OneElementOffLeavesTheOthersExplained) {
   EXPECT_LT(r.sides[0].reproduced, r.elements);
 }
 
+TEST(Explain, AdviceSaysWhatWasTried) {
+  const Made<float> made(16, 12, 40, 20);
+  const auto r = explain(made.problem, made.side("tf32(rz) > fma"), made.side("fma"));
+  EXPECT_EQ(r.verdict, Verdict::explained);
+  EXPECT_NE(joined(r.advice).find("turn TF32 off where tf32(rz) > fma is made"), std::string::npos) << joined(r.advice);
+  const auto unknown = explain(made.problem, made.side("reverse > chunks(5) > mul"), made.side("fma"));
+  EXPECT_NE(joined(unknown.advice).find("samebits probe BACKEND -m 16 -n 12 -k 40"), std::string::npos)
+      << joined(unknown.advice);
+}
+
 TEST(Explain, ConfirmsOnElementsThatDidNotChoose) {
   // Right on every element that may choose an order, wrong on one that only confirms.
   const Made<float> made(12, 9, 37, 12);
