@@ -163,7 +163,7 @@ void run_part(const cpu::Call<T>& call, const Part<T>& part, int threads) {
 // Gathers the rows and columns of a part, computes, and scatters.
 template <class T>
 void run_selected(const cpu::Call<T>& call, const Part<T>& part, int threads) {
-  std::vector<T> a_copy, b_copy, bias_copy, c_copy;
+  static thread_local std::vector<T> a_copy, b_copy, bias_copy, c_copy;  // kept, as the workspace is
   cpu::Call<T> sub = call;
   sub.a = select(call.a, part.rows, a_copy);
   sub.b = select(call.b.transposed(), part.cols, b_copy).transposed();
