@@ -20,8 +20,8 @@ struct DeviceRun {
   bool push;             // then put the tile on the stack
 };
 
-// A part of the program that one block computes for one tile of C. More than one piece: the sums of the pieces are written
-// to `partial` and added from left to right by the fold kernel.
+// A part of the program that one block computes for one tile of C. The sums of pieces are written to `partial` and added from
+// left to right by the fold kernel.
 struct Piece {
   std::uint32_t first_run, last_run;  // runs [first, last)
 };
@@ -46,6 +46,7 @@ struct Finish {
   bool c_vector;  // c_col = 1 and rows start on 16 bytes
   const T* bias;  // or null
   Offset bias_row, bias_col;
+  T seed_beta;  // epilogue(c=seed): beta, where C is read before the first chain
 };
 
 template <class T, class Out = T>
@@ -55,21 +56,27 @@ struct GemmArguments {
   Operand<T> a, b;
   const DeviceRun* runs;
   const Piece* pieces;
-  std::int32_t piece_count;
+  std::int32_t piece_count;        // of this launch
+  bool seeded;                     // run 0 merges the tile from which run 1 starts, epilogue(c=seed)
   std::int32_t tiles_m, tiles_n;   // of C
   std::int32_t shared_levels;      // stack levels kept in shared memory, the others stand in `stack`
   void* stack;                     // a tile for each block and level
   std::uint32_t stack_levels;
-  T* partial;                      // piece_count matrices m x n, dense, when piece_count > 1
+  T* partial;                      // the pieces' sums, matrices m x n, dense; null: C is written
   Finish<Out> finish;
 };
 
+// The sum from left to right of [sum so far, or first_beta * C], then alpha times each matrix of `partial`.
 template <class T, class Out = T>
 struct FoldArguments {
   std::int32_t m, n;
-  std::int32_t piece_count;  // 0: the product is +0
-  const T* partial;
+  std::int32_t count;        // matrices in `partial`
+  T* partial;
   Finish<Out> finish;
+  bool started;              // the first matrix is a sum so far, which has its alpha
+  bool last;                 // go on to C, else the sum becomes the first matrix
+  Out alpha, first_beta;
+  bool fused;                // fma(alpha, piece, sum)
 };
 
 enum class InputFormat : std::uint8_t { none, tf32_rne, tf32_rna, tf32_rz, tf32_rz_raw, bf16_rne, fp16_rne };
@@ -86,6 +93,7 @@ struct PackArguments {
   Offset target_x, target_k;  // strides
   bool read_k_first, write_k_first;  // neighbouring threads along k
   InputFormat format;
+  In scale;                   // epilogue(alpha=a): after rounding; else 1
 };
 
 }  // namespace samebits::cuda

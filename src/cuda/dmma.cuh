@@ -59,6 +59,9 @@ struct Dmma {
     }
   }
 
+  SAMEBITS_DEVICE int element_row(int e) const { return row + e / 2 / S::tiles_n * 8 + g; }
+  SAMEBITS_DEVICE int element_column(int e) const { return column + e / 2 % S::tiles_n * 8 + t * 2 + e % 2; }
+
   static constexpr int parts = S::tiles_m, staging_pad = 8;
   static SAMEBITS_DEVICE int row_of(int part, int i) { return i / 8 * S::WM + part * 8 + i % 8; }
   SAMEBITS_DEVICE void put(int part, double* staging, int pitch, const double (&tile)[S::elements]) const {

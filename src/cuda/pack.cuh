@@ -40,7 +40,10 @@ struct Pack {
         T value = T(0);
         if (x < g.x && p < g.k) {
           const std::uint32_t k = g.map ? g.map[p] : static_cast<std::uint32_t>(p);
-          if (k != g.padding) value = static_cast<T>(round_input(g.format, g.source.data[x * g.source.stride + k * g.source.stride_k]));
+          if (k != g.padding) {
+            const In rounded = round_input(g.format, g.source.data[x * g.source.stride + k * g.source.stride_k]);
+            value = static_cast<T>(g.scale == In(1) ? rounded : mul_rn(g.scale, rounded));
+          }
         }
         store(tile + in_x * (side + 1) + in_k, value);
       }

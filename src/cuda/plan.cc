@@ -84,8 +84,13 @@ LaunchPlan<T>::LaunchPlan(const Order& order, Index m, Index n, Index k, const D
   // A fold over several blocks pays where one block a tile leaves most of the device idle.
   const bool several = choices.pieces == Choices::Pieces::several_blocks ||
                        (choices.pieces == Choices::Pieces::automatic && 2 * tiles_of(family_) < device.multiprocessors && k >= 256);
-  if (several) cut(program_, most_pieces);
-  const Index work = tiles_of(family_) * static_cast<Index>(program_.pieces.size());
+  if (program_.by_pieces) {  // few launches, but no more sums in the workspace than occupy the device
+    const Index enough = std::max<Index>(1, 2 * device.multiprocessors / std::max<Index>(1, tiles_of(family_)));
+    batch_ = std::min({program_.pieces.size(), most_pieces, static_cast<std::size_t>(choices.pieces == Choices::Pieces::one_block ? 1 : enough)});
+  } else if (several && cut(program_, most_pieces)) {
+    batch_ = program_.pieces.size();
+  }
+  const Index work = tiles_of(family_) * static_cast<Index>(batch_);
   if (work > std::numeric_limits<std::int32_t>::max()) invalid("C has too many tiles");
 
   shared_levels_ = program_.depth > 0 && kernel.pipeline_bytes + kernel.level_bytes <= device.shared_per_block ? 1 : 0;
@@ -97,7 +102,7 @@ LaunchPlan<T>::LaunchPlan(const Order& order, Index m, Index n, Index k, const D
     packed_b_ = reserve(static_cast<std::size_t>(n + 3) * program_.packed_k * value);
   }
   stack_ = reserve((program_.depth - shared_levels_) * static_cast<std::size_t>(kernel.level_bytes) * resident_blocks(work));
-  if (program_.pieces.size() > 1) partial_ = reserve(program_.pieces.size() * static_cast<std::size_t>(m) * n * value);
+  if (folds()) partial_ = reserve((batch_ + (program_.pieces.size() > batch_)) * static_cast<std::size_t>(m) * n * value);
   workspace_bytes_ = at;
 }
 
@@ -129,7 +134,8 @@ KernelId LaunchPlan<T>::kernel_for(Access a, Access b) const {
 
 template <class T>
 template <class V>
-void LaunchPlan<T>::launch(Executor& executor, const Tables& tables, Operand<V> a, Operand<V> b, Finish<T> finish, char* workspace) const {
+void LaunchPlan<T>::launch(Executor& executor, const Tables& tables, Operand<V> a, Operand<V> b, Finish<T> finish, FoldArguments<V, T> fold,
+                           char* workspace) const {
   Index m = m_, n = n_;
   Access access_a = vectors(a) ? Access::vector : Access::element, access_b = vectors(b) ? Access::vector : Access::element;
   // C^T = B^T A^T has the same products and sums: turn the problem so that vectors are on the side of B, or C is written by rows.
@@ -153,29 +159,40 @@ void LaunchPlan<T>::launch(Executor& executor, const Tables& tables, Operand<V> 
   g.a = a;
   g.b = b;
   g.runs = tables.runs;
-  g.pieces = tables.pieces;
-  g.piece_count = static_cast<std::int32_t>(program_.pieces.size());
   g.tiles_m = static_cast<std::int32_t>(cuda::tiles(m, kernel.tile_m));
   g.tiles_n = static_cast<std::int32_t>(cuda::tiles(n, kernel.tile_n));
   g.shared_levels = shared_levels_;
   g.stack = workspace + stack_;
   g.stack_levels = program_.depth - static_cast<std::uint32_t>(shared_levels_);
-  g.partial = reinterpret_cast<V*>(workspace + partial_);
-  g.finish = finish;
-  executor.launch(id, resident_blocks(static_cast<std::int64_t>(g.tiles_m) * g.tiles_n * g.piece_count),
-                  static_cast<std::size_t>(kernel.pipeline_bytes) + static_cast<std::size_t>(shared_levels_) * kernel.level_bytes, &g);
-  if (g.piece_count > 1) {
-    const FoldArguments<V, T> fold{g.m, g.n, g.piece_count, g.partial, finish};
-    constexpr KernelId fold_id = sizeof(T) == 8 ? fold_f64 : sizeof(V) == 8 ? fold_f64_to_f32 : fold_f32;
+  g.seeded = program_.seeded;
+  g.finish = fold.finish = finish;
+  const auto multiply = [&](std::size_t first, std::size_t count) {
+    g.pieces = tables.pieces + first;
+    g.piece_count = static_cast<std::int32_t>(count);
+    executor.launch(id, resident_blocks(static_cast<std::int64_t>(g.tiles_m) * g.tiles_n * g.piece_count),
+                    static_cast<std::size_t>(kernel.pipeline_bytes) + static_cast<std::size_t>(shared_levels_) * kernel.level_bytes, &g);
+  };
+  if (!folds()) return multiply(0, 1);
+  fold.m = g.m;
+  fold.n = g.n;
+  fold.partial = reinterpret_cast<V*>(workspace + partial_);
+  constexpr KernelId fold_id = sizeof(T) == 8 ? fold_f64 : sizeof(V) == 8 ? fold_f64_to_f32 : fold_f32;
+  for (std::size_t first = 0; first < program_.pieces.size(); first += batch_) {
+    const std::size_t count = std::min(batch_, program_.pieces.size() - first);
+    fold.started = first > 0;  // then the first matrix holds the sum
+    fold.last = first + count == program_.pieces.size();
+    fold.count = static_cast<std::int32_t>(count + fold.started);
+    g.partial = fold.partial + (fold.started ? m * n : 0);
+    multiply(first, count);
     executor.launch(fold_id, static_cast<int>(std::min<Index>(tiles(m * n, 256), device_.multiprocessors * 8)), 0, &fold);
   }
 }
 
 template <class T>
 template <class V>
-void LaunchPlan<T>::run_as(Executor& executor, const Tables& tables, MatrixView<const T> a, MatrixView<const T> b, Finish<T> finish,
-                           char* workspace) const {
-  const auto pack = [&](Index x, Operand<T> source, std::size_t place) -> Operand<V> {
+void LaunchPlan<T>::run_as(Executor& executor, const Tables& tables, T scale, MatrixView<const T> a, MatrixView<const T> b, Finish<T> finish,
+                           const FoldArguments<V, T>& fold, char* workspace) const {
+  const auto pack = [&](Index x, Operand<T> source, T factor, std::size_t place) -> Operand<V> {
     const bool by_row = program_.op == RunOp::mma;  // k contiguous
     const Index pitch = by_row ? program_.packed_k : (x + 3) / 4 * 4;
     PackArguments<T, V> p{};
@@ -190,6 +207,7 @@ void LaunchPlan<T>::run_as(Executor& executor, const Tables& tables, MatrixView<
     p.read_k_first = std::abs(source.stride_k) < std::abs(source.stride);
     p.write_k_first = by_row;
     p.format = program_.input;
+    p.scale = factor;
     constexpr KernelId id = sizeof(T) == 8 ? pack_f64 : sizeof(V) == 8 ? pack_f32_to_f64 : pack_f32;
     const auto& kernel = description(id);
     const Index work = tiles(p.padded_x, 32) * tiles(p.k, 32);
@@ -199,10 +217,10 @@ void LaunchPlan<T>::run_as(Executor& executor, const Tables& tables, MatrixView<
   };
   const Operand<T> rows{a.data, a.row_stride, a.col_stride}, columns{b.data, b.col_stride, b.row_stride};
   if (program_.packs()) {
-    const Operand<V> packed_a = pack(m_, rows, packed_a_), packed_b = pack(n_, columns, packed_b_);
-    launch<V>(executor, tables, packed_a, packed_b, finish, workspace);
+    const Operand<V> packed_a = pack(m_, rows, scale, packed_a_), packed_b = pack(n_, columns, T(1), packed_b_);
+    launch<V>(executor, tables, packed_a, packed_b, finish, fold, workspace);
   } else {
-    if constexpr (std::is_same_v<T, V>) launch<V>(executor, tables, rows, columns, finish, workspace);
+    if constexpr (std::is_same_v<T, V>) launch<V>(executor, tables, rows, columns, finish, fold, workspace);
   }
 }
 
@@ -214,32 +232,53 @@ void LaunchPlan<T>::run(Executor& executor, const Tables& tables, T alpha, Matri
   if (m_ == 0 || n_ == 0) return;
   if (!c.data || (alpha != 0 && k_ > 0 && (!a.data || !b.data))) invalid("null data");
   if ((c.row_stride == 0 && m_ > 1) || (c.col_stride == 0 && n_ > 1)) invalid("elements of C coincide");
-  if (alpha != 0 && alpha != 1 && epilogue_.alpha != Epilogue::Alpha::end)
-    unsupported("epilogue(alpha=block|a) with alpha other than 1 has no kernel");
-  if (beta != 0 && epilogue_.c != Epilogue::C::last) unsupported("epilogue(c=first|seed) with beta other than 0 has no kernel");
+  const bool scaled = alpha != 0 && alpha != 1 && epilogue_.alpha != Epilogue::Alpha::a, has_c = beta != 0;
+  if (has_c && scaled && (epilogue_.c == Epilogue::C::seed || (epilogue_.c == Epilogue::C::first && epilogue_.alpha == Epilogue::Alpha::end)))
+    unsupported("epilogue(c=first|seed): the sum begins with C, so alpha must be applied before (alpha=a, or alpha=block for c=first)");
+  if (alpha != 0 && k_ > 0 && has_c && epilogue_.c == Epilogue::C::seed && !program_.seeded)
+    unsupported("epilogue(c=seed) has no kernel for an order whose first chain is not evaluated first");
+  if (alpha != 0 && alpha != 1 && program_.scales_a && program_.op == RunOp::mma)
+    unsupported("epilogue(alpha=a) before mma has no kernel for alpha other than 1: the scaled inputs are no longer tf32");
   if (workspace_bytes < workspace_bytes_ || (workspace_bytes_ > 0 && !workspace) || reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
     invalid(fmt::format("a workspace of {} bytes, aligned to 256, is needed", workspace_bytes_));
 
   Finish<T> finish{};
-  finish.alpha = alpha == 0 ? T(1) : alpha;
+  finish.alpha = alpha == 0 || program_.scales_a ? T(1) : alpha;
   finish.beta = beta;
-  finish.fused = epilogue_.fused;
+  // By pieces, a C that comes last is not part of the pieces' sum.
+  finish.fused = epilogue_.fused && !(epilogue_.alpha == Epilogue::Alpha::block && epilogue_.c == Epilogue::C::last);
   finish.out = out_;
   finish.c = c.data;
   finish.c_row = c.row_stride;
   finish.c_col = c.col_stride;
   finish.bias = bias.data;
   finish.bias_col = bias.stride;
+  if (epilogue_.c == Epilogue::C::seed) finish.seed_beta = std::exchange(finish.beta, T(0));
   if (alpha == 0 || k_ == 0) {
-    const FoldArguments<T, T> fold{static_cast<std::int32_t>(m_), static_cast<std::int32_t>(n_), 0, nullptr, finish};
+    FoldArguments<T, T> fold{};
+    fold.m = static_cast<std::int32_t>(m_);
+    fold.n = static_cast<std::int32_t>(n_);
+    fold.finish = finish;
+    fold.last = true;
+    fold.alpha = T(1);
+    fold.first_beta = finish.seed_beta;
     executor.launch(sizeof(T) == 8 ? fold_f64 : fold_f32, static_cast<int>(std::min<Index>(tiles(m_ * n_, 256), device_.multiprocessors * 8)), 0, &fold);
     return;
   }
-  auto* bytes = static_cast<char*>(workspace);
+  const auto run = [&]<class V>(V) {
+    FoldArguments<V, T> fold{};
+    fold.alpha = T(1);
+    fold.fused = epilogue_.fused;
+    if (program_.by_pieces) {
+      if (epilogue_.alpha == Epilogue::Alpha::block) fold.alpha = std::exchange(finish.alpha, T(1));
+      if (epilogue_.c == Epilogue::C::first) fold.first_beta = std::exchange(finish.beta, T(0));
+    }
+    run_as<V>(executor, tables, program_.scales_a ? alpha : T(1), a, b, finish, fold, static_cast<char*>(workspace));
+  };
   if constexpr (std::is_same_v<T, float>)
-    program_.wide ? run_as<double>(executor, tables, a, b, finish, bytes) : run_as<float>(executor, tables, a, b, finish, bytes);
+    program_.wide ? run(double()) : run(float());
   else
-    run_as<double>(executor, tables, a, b, finish, bytes);
+    run(double());
 }
 
 template class LaunchPlan<float>;

@@ -45,10 +45,12 @@ class LaunchPlan {
 
  private:
   template <class V>  // float or double: what the kernel adds
-  void launch(Executor& executor, const Tables& tables, Operand<V> a, Operand<V> b, Finish<T> finish, char* workspace) const;
-  template <class V>
-  void run_as(Executor& executor, const Tables& tables, MatrixView<const T> a, MatrixView<const T> b, Finish<T> finish,
+  void launch(Executor& executor, const Tables& tables, Operand<V> a, Operand<V> b, Finish<T> finish, FoldArguments<V, T> fold,
               char* workspace) const;
+  template <class V>
+  void run_as(Executor& executor, const Tables& tables, T scale, MatrixView<const T> a, MatrixView<const T> b, Finish<T> finish,
+              const FoldArguments<V, T>& fold, char* workspace) const;
+  bool folds() const { return program_.pieces.size() > 1 || program_.by_pieces; }
   KernelId kernel_for(Access a, Access b) const;
   int resident_blocks(std::int64_t tiles) const;
 
@@ -58,6 +60,7 @@ class LaunchPlan {
   Epilogue epilogue_;
   OutRounding out_;
   KernelId family_;  // its first kernel; the others differ in how they read A and B
+  std::size_t batch_ = 1;  // pieces in one launch
   int shared_levels_ = 0;
   std::size_t packed_a_ = 0, packed_b_ = 0, stack_ = 0, partial_ = 0, workspace_bytes_ = 0;  // places in the workspace
 };

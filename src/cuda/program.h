@@ -21,8 +21,11 @@ struct DeviceProgram {
   bool wide = false;               // float inputs, all sums in double
   int block = 0, fraction = 0;     // mma(L, F)
   InputFormat input = InputFormat::none;
+  bool scales_a = false;           // epilogue(alpha=a)
+  bool by_pieces = false;          // epilogue(alpha=block, c=first): the pieces are added by the fold kernel always
+  bool seeded = false;             // epilogue(c=seed): run 0 merges what run 1 starts from
 
-  bool packs() const { return !map.empty() || input != InputFormat::none || wide || op == RunOp::mma; }
+  bool packs() const { return !map.empty() || input != InputFormat::none || wide || op == RunOp::mma || scales_a; }
 };
 
 // Throws Error(unsupported), naming the stage, for an order that has no CUDA kernel.

@@ -121,6 +121,9 @@ struct Simt {
     }
   }
 
+  SAMEBITS_DEVICE int element_row(int e) const { return row + e / S::TN / S::V * S::lanes_m * S::V + e / S::TN % S::V; }
+  SAMEBITS_DEVICE int element_column(int e) const { return column + e % S::TN / S::V * S::lanes_n * S::V + e % S::TN % S::V; }
+
   static constexpr int parts = S::TM, staging_pad = 8 / S::lanes_m * S::V;  // eight lanes' vectors fall into different banks
   static SAMEBITS_DEVICE int row_of(int part, int i) {
     return i / S::lanes_m * S::WM + (part / S::V * S::lanes_m + i % S::lanes_m) * S::V + part % S::V;

@@ -93,6 +93,9 @@ struct Tf32 {
     }
   }
 
+  SAMEBITS_DEVICE int element_row(int e) const { return row + e / 4 / S::tiles_n * 16 + e % 4 / 2 * 8 + lane / 4; }
+  SAMEBITS_DEVICE int element_column(int e) const { return column + e / 4 % S::tiles_n * 8 + lane % 4 * 2 + e % 2; }
+
   static constexpr int parts = S::tiles_m * 2, staging_pad = 8;
   static SAMEBITS_DEVICE int row_of(int part, int i) { return i / 8 * S::WM + part * 8 + i % 8; }
   SAMEBITS_DEVICE void put(int part, float* staging, int pitch, const float (&tile)[S::elements]) const {

@@ -22,11 +22,16 @@ SAMEBITS_DEVICE float round_out(OutRounding out, float x) {
 SAMEBITS_DEVICE double round_out(OutRounding, double x) { return x; }
 
 template <class T>
+SAMEBITS_DEVICE T scaled_c(const Finish<T>& f, T beta, Offset i, Offset j) {
+  const T old = f.c[i * f.c_row + j * f.c_col];
+  return beta == T(1) ? old : mul_rn(beta, old);
+}
+
+template <class T>
 SAMEBITS_DEVICE T finish_element(const Finish<T>& f, T t, Offset i, Offset j) {
   const bool scaled = f.alpha != T(1);
   if (f.beta != T(0)) {
-    const T old = f.c[i * f.c_row + j * f.c_col];
-    const T c = f.beta == T(1) ? old : mul_rn(f.beta, old);
+    const T c = scaled_c(f, f.beta, i, j);
     t = f.fused ? fma_rn(f.alpha, t, c) : add_rn(scaled ? mul_rn(f.alpha, t) : t, c);
   } else if (scaled) {
     t = mul_rn(f.alpha, t);
@@ -97,8 +102,8 @@ struct Cursor {
     } while (first == end);
   }
   template <class Arguments>
-  SAMEBITS_DEVICE void begin(const Arguments& g, T (&tile)[N]) {
-    height = 0;
+  SAMEBITS_DEVICE void begin(const Arguments& g, bool seeded, T (&tile)[N]) {
+    height = seeded;
     start(g.runs, tile);
     if (first == end) finish(g, tile);
   }
@@ -121,7 +126,7 @@ SAMEBITS_DEVICE TilePlace tile_place(const Arguments& g, int number) {
 template <int V, class T, class Out>
 SAMEBITS_DEVICE void write_row(const GemmArguments<T, Out>& g, int piece, Offset i, Offset j, const T* values) {
   if (i >= g.m) return;
-  if (g.piece_count > 1) {
+  if (g.partial) {
     T* to = g.partial + (static_cast<Offset>(piece) * g.m + i) * g.n;
     for (int v = 0; v < V; ++v)
       if (j + v < g.n) to[j + v] = values[v];
@@ -165,9 +170,28 @@ SAMEBITS_DEVICE void write_tile(const GemmArguments<T, Out>& g, const K& kernel,
   }
 }
 
+// epilogue(c=seed): what the first chain starts from, as a level of the stack. Run 0 merges it with -0, which changes nothing.
+template <class K, class T, class Out>
+SAMEBITS_DEVICE void put_seed(const GemmArguments<T, Out>& g, const K& kernel, const TilePlace& place, T* level) {
+  using S = typename K::S;
+  using V = Vector<T>;
+#pragma unroll 1
+  for (int e = 0; e < S::elements; e += V::size) {
+    V v;
+#pragma unroll
+    for (int k = 0; k < V::size; ++k) {
+      const int i = place.row * S::BM + kernel.element_row(e + k), j = place.column * S::BN + kernel.element_column(e + k);
+      v.v[k] = g.runs[1].negative ? T(-0.0) : T(0);
+      if (g.finish.seed_beta != Out(0) && i < g.m && j < g.n) v.v[k] = static_cast<T>(scaled_c(g.finish, g.finish.seed_beta, i, j));
+    }
+    store(reinterpret_cast<V*>(level + e * S::threads), v);
+  }
+}
+
 // The part that all GEMM kernels have in common: tiles of C one after another, stages of K through shared memory, runs and
 // merges. K gives the shape S, the loaders of A and B, and
 //   K(thread)                                  knows where the thread's elements lie in the tile
+//   element_row(e), element_column(e)          where element e of the thread's lies in the tile
 //   chain(stage, offset, count, op, tile)      joins `count` positions of the stage, from `offset`
 //   put(part, staging, tile)                   writes this thread's elements of some rows, `row_of(part, i)`, of the tile
 template <class K, class T, class Out>
@@ -181,6 +205,8 @@ SAMEBITS_DEVICE void gemm_blocks(const GemmArguments<T, Out>& g) {
     const Piece piece = g.pieces[tile_place(g, number).piece];
     cursor.run = piece.first_run;
     cursor.last_run = piece.last_run - 1;
+    const bool seeded = g.seeded && piece.first_run == 0;
+    if (seeded) put_seed(g, kernel, tile_place(g, number), Cursor<S>::level(g, 0));
     const std::uint32_t first = g.runs[cursor.run].begin, last = g.runs[cursor.last_run].begin + g.runs[cursor.last_run].length;
     typename K::LoadA load_a(g.a, tile_place(g, number).row * S::BM, g.m, first);
     typename K::LoadB load_b(g.b, tile_place(g, number).column * S::BN, g.n, first);
@@ -197,7 +223,7 @@ SAMEBITS_DEVICE void gemm_blocks(const GemmArguments<T, Out>& g) {
     for (int i = 0; i < S::stages - 1; ++i) fetch(i);
 
     T tile[S::elements];
-    cursor.begin(g, tile);
+    cursor.begin(g, seeded, tile);
     std::uint32_t at = first;
     for (std::uint32_t step = 0; at < last; ++step) {
       copy_wait<S::stages - 2>();
@@ -229,11 +255,29 @@ struct Fold {
   static constexpr int threads = 256;
   SAMEBITS_DEVICE static void run(const FoldArguments<T, Out>& g) {
     const Offset elements = static_cast<Offset>(g.m) * g.n;
+    const T alpha = static_cast<T>(g.alpha);
     for (Offset e = static_cast<Offset>(block_index()) * threads + thread_index(); e < elements;
          e += static_cast<Offset>(block_count()) * threads) {
-      T t = g.piece_count > 0 ? g.partial[e] : T(0);
-      for (int piece = 1; piece < g.piece_count; ++piece) t = add_rn(t, g.partial[piece * elements + e]);
       const Offset i = e / g.n, j = e % g.n;
+      T t = T(0);
+      int piece = 0;
+      if (g.started) {
+        t = g.partial[e];
+        piece = 1;
+      } else if (g.first_beta != Out(0)) {
+        t = static_cast<T>(scaled_c(g.finish, g.first_beta, i, j));
+      } else if (g.count > 0) {
+        t = g.alpha == Out(1) ? g.partial[e] : mul_rn(alpha, g.partial[e]);
+        piece = 1;
+      }
+      for (; piece < g.count; ++piece) {
+        const T p = g.partial[piece * elements + e];
+        t = g.alpha == Out(1) ? add_rn(t, p) : g.fused ? fma_rn(alpha, p, t) : add_rn(t, mul_rn(alpha, p));
+      }
+      if (!g.last) {
+        g.partial[e] = t;
+        continue;
+      }
       g.finish.c[i * g.finish.c_row + j * g.finish.c_col] = finish_element(g.finish, static_cast<Out>(t), i, j);
     }
   }

@@ -13,26 +13,37 @@ template <class T>
 int compare_draws(int draws, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto any = [&](Index low, Index high) { return std::uniform_int_distribution<Index>(low, high)(random); };
-  int with_merges = 0;
+  int with_merges = 0, refused = 0;
   for (int draw = 0; draw < draws; ++draw) {
     const Index m = any(1, 70), n = any(1, 70), k = any(1, 150);
-    const Order order = order::random_order(random, static_cast<std::uint32_t>(k), {.program = true, .input = sizeof(T) == 4 && draw % 3 == 0});
+    const Order order = order::random_order(random, static_cast<std::uint32_t>(k), {.program = true, .input = sizeof(T) == 4 && draw % 3 == 0, .epilogue = true});
     Stored<T> a(m, k, draw % 2 ? Layout::row : Layout::column), b(k, n, draw % 4 < 2 ? Layout::row : Layout::spread), c(m, n, Layout::padded_row);
     fill(a.view, random, Values::wide);
     fill(b.view, random, Values::wide);
     fill(c.view, random, Values::normal);
     Stored<T> want = c;
-    const T alpha = draw % 3 ? T(1) : T(0.7), beta = draw % 5 ? T(0) : T(-1.3);
-    gemm(alpha, a.in(), b.in(), beta, want.view, order);
+    T alpha = draw % 2 ? T(1) : T(0.7), beta = draw % 3 ? T(-1.3) : T(0);
+    try {
+      gemm(alpha, a.in(), b.in(), beta, want.view, order);
+    } catch (const Error&) {  // an epilogue that has no meaning for these
+      gemm(alpha = T(1), a.in(), b.in(), beta = T(0), want.view, order);
+    }
     Choices choices;
     choices.tile = draw % 2 ? Choices::Tile::large : Choices::Tile::automatic;
     choices.pieces = draw % 4 == 3 ? Choices::Pieces::several_blocks : Choices::Pieces::automatic;
     const LaunchPlan<T> plan(order, m, n, k, {}, choices);
     with_merges += plan.program().runs.size() > 1;
     sim::SimulatedExecutor executor({.late_copies = draw % 2 == 0, .reverse_blocks = draw % 3 == 0, .reverse_threads = draw % 5 == 0});
-    run_simulated(plan, executor, alpha, a.in(), b.in(), beta, c.view, {});
+    try {
+      run_simulated(plan, executor, alpha, a.in(), b.in(), beta, c.view, {});
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find("epilogue(c=seed)"), std::string::npos) << order.text() << ": " << e.what();
+      ++refused;
+      continue;
+    }
     EXPECT_EQ(c.difference(want), "") << "draw " << draw << ": " << order.text() << " " << m << "x" << n << "x" << k << " on " << plan.kernel();
   }
+  EXPECT_LT(refused, draws / 20);
   return with_merges;
 }
 

@@ -147,6 +147,71 @@ TEST(CudaKernels, EpilogueSpecialCases) {
       }
 }
 
+// Where alpha and C enter: on each piece, on A, before the sum, in the first chain.
+TEST(CudaKernels, EpiloguesOfLibrariesEqualTheReference) {
+  struct Case {
+    const char* order;
+    int architecture = 80;
+  };
+  std::uint64_t seed = 200;
+  const auto check = [&]<class T>(const Case& c, T alpha) {
+    for (Pieces pieces : {Pieces::one_block, Pieces::several_blocks, Pieces::automatic}) {
+      Problem<T> p{.order = c.order, .m = 37, .n = 41, .k = 75, .alpha = alpha, .beta = seed % 4 ? T(-1.25) : T(1)};
+      p.seed = ++seed;
+      p.choices = {.tile = seed % 2 ? Tile::large : Tile::small, .pieces = pieces};
+      p.device.architecture = c.architecture;
+      p.bias = seed % 3 == 0;
+      p.c = seed % 5 < 2 ? Layout::padded_column : Layout::row;
+      p.values = seed % 7 == 0 ? Values::special : Values::wide;
+      EXPECT_EQ(check_problem(p), "") << p.text();
+    }
+  };
+  for (const char* order : {"epilogue(alpha=block) > chunks(16) > fma", "epilogue(alpha=block, fused) > chunks(16) > mul", "epilogue(alpha=block, c=first) > split(5) > fma",
+                            "epilogue(alpha=block, c=first, fused) > chunks(32) > lanes(4) > fma", "epilogue(alpha=block, c=first) > fma",
+                            "epilogue(alpha=block, c=first) > lanes(8) > mul", "epilogue(alpha=a) > fma", "epilogue(alpha=a, c=first) > chunks(20) > fma",
+                            "epilogue(alpha=a, c=seed) > fma", "epilogue(alpha=a, c=seed) > lanes(4) > mul"}) {
+    check(Case{order}, 0.7f);
+    check(Case{order}, 0.7);
+    check(Case{order}, 1.0f);
+  }
+  for (const char* order : {"epilogue(c=first) > chunks(8) > fma", "epilogue(c=seed) > fma", "epilogue(c=seed) > chunks(16) > mul", "epilogue(c=seed) > split(3) > lanes(4) > fma", "epilogue(c=seed) > pairwise(8) > fma"}) {
+    check(Case{order}, 1.0f);
+    check(Case{order}, 1.0);
+  }
+  for (const char* order : {"epilogue(alpha=block, c=first, fused) > f64 > fma", "epilogue(alpha=block) > f64 > split(3) > fma", "epilogue(alpha=block, c=first) > f64 > mul(round=f32)",
+                            "epilogue(alpha=a) > bf16(rne) > fma", "epilogue(alpha=a, c=seed) > f64 > fma"})
+    check(Case{order}, 1.3f);
+  for (const Case& c : {Case{"epilogue(c=seed) > tf32(rna) > mma(4,24)", 80}, {"epilogue(c=seed) > tf32(rne) > mma(8,25)", 90}, {"epilogue(c=seed) > tf32(rna) > chunks(20) > mma(4,25)", 90},
+                        {"epilogue(c=first) > tf32(rna) > chunks(20) > mma(4,24)", 80}})
+    check(c, 1.0f);
+  check(Case{"epilogue(alpha=block, c=first) > tf32(rna) > split(3) > mma(8,25)", 90}, -0.3f);
+}
+
+TEST(CudaKernels, EpiloguesWithoutProducts) {
+  for (const char* order : {"epilogue(c=seed) > fma", "epilogue(c=first) > chunks(8) > fma", "epilogue(alpha=block, fused) > chunks(8) > fma"})
+    for (auto [k, alpha] : {std::pair<Index, float>{0, 1.0f}, {3, 0.0f}}) {
+      Problem<float> p{.order = order, .m = 9, .n = 11, .k = k, .alpha = alpha, .beta = 1, .values = Values::special};
+      EXPECT_EQ(check_problem(p), "") << p.text();
+    }
+}
+
+TEST(CudaKernels, EpiloguesThatHaveNoMeaningAreErrors) {
+  const auto message = [](const char* order, float alpha, int architecture = 80) -> std::string {
+    Stored<float> a(4, 8, Layout::row), b(8, 4, Layout::row), c(4, 4, Layout::row);
+    sim::SimulatedExecutor executor;
+    try {
+      run_simulated(LaunchPlan<float>(Order::parse(order), 4, 4, 8, {.architecture = architecture}), executor, alpha, a.in(), b.in(), 1.0f, c.view, {});
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::unsupported);
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message("epilogue(c=seed) > fma", 2).find("c=first|seed"), std::string::npos);
+  EXPECT_NE(message("epilogue(c=first) > chunks(4) > fma", 2).find("c=first|seed"), std::string::npos);
+  EXPECT_NE(message("epilogue(alpha=a) > tf32(rna) > mma(4,24)", 2).find("alpha=a"), std::string::npos);
+}
+
 TEST(CudaKernels, NoBankConflicts) {
   const auto replays = [](auto p, const char* name) {
     using T = decltype(p.alpha);

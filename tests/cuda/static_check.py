@@ -3,8 +3,10 @@
 
 Compiles the kernels for each architecture and checks what can be known without a GPU: no spills, registers within what the
 launch bounds promise, fma kernels without separate multiplications or additions in their loops, mul kernels without fma.
-With nvdisasm also the share of arithmetic in the unrolled inner loop. --print prints the table of docs/cuda.md."""
+With nvdisasm also the share of arithmetic in the unrolled inner loop, and for TF32 the share of time in which the tensor cores
+are busy. --print prints the table of docs/cuda.md. WORK_DIR keeps what was compiled: unchanged kernels are not compiled again."""
 import argparse
+import hashlib
 import os
 import pathlib
 import re
@@ -73,13 +75,46 @@ def inner_loop(sass):
     return best
 
 
+# Cycles for which one mma.sync m16n8k8 TF32 (1024 products) occupies the tensor core of a scheduler: dense TF32 products per
+# cycle and multiprocessor (512, 256, 1024) by four, from the architectures' white papers. Hopper's figure is that of wgmma.
+mma_cycles = {"80": 8, "86": 16, "89": 16, "90": 4}
+
+
+def tensor_share(name, architecture, issued, mma):
+    """Share of time in which the tensor cores work, while whole stages are in one run: what a warp does for a stage takes the
+    longest of its mma's, of the issue slots of all its instructions, and of its block's traffic to shared memory at 128 bytes a
+    cycle (each of the four schedulers has as many warps as the others). `issued` instructions hold `mma` of 8 positions."""
+    cycles = mma_cycles.get(architecture.rstrip("a"))
+    if not cycles:
+        return None
+    bm, bn, bk = map(int, re.search(r"_(\d+)x(\d+)x(\d+)_", name).groups())
+    warps, wm, wn = 4, bm // 2, bn // 2
+    per_stage = wm // 16 * wn // 8 * bk // 8
+    copies = (bm + bn) * bk * 4 // 16 // (32 * warps)  # cp.async of a thread; some four instructions each
+    slots = issued * per_stage / mma + 4 * copies + 16  # wait, barrier, loop
+    shared = (warps * (wm + wn) * bk + (bm + bn) * bk) * 4 / 128
+    return cycles * per_stage / max(cycles * per_stage, slots, shared)
+
+
+def compiled(architecture):
+    """(PTX, ptxas log) of the kernels; in `work` from the last time if nothing changed."""
+    ptx, cubin, log, key = (work / f"kernels_{architecture}.{end}" for end in ("ptx", "cubin", "log", "key"))
+    digest = hashlib.sha256(run(args.nvcc, "--version").encode())
+    for file in sorted((root / "src/cuda").glob("*")):
+        if file.suffix in (".cu", ".cuh", ".inc", ".h"):
+            digest.update(file.read_bytes())
+    if not key.exists() or key.read_text() != digest.hexdigest():
+        key.unlink(missing_ok=True)
+        run(args.nvcc, "-std=c++20", "-O3", "-fmad=false", f"-I{root}/include", f"-I{root}/src", f"-arch=compute_{architecture}", "-ptx",
+            "-o", str(ptx), str(root / "src/cuda/kernels.cu"))
+        log.write_text(run(ptxas, "-v", f"-arch=sm_{architecture}", str(ptx), "-o", str(cubin)))
+        key.write_text(digest.hexdigest())
+    return ptx.read_text(), log.read_text()
+
+
 rows = {}
 for architecture in args.architectures:
-    ptx, cubin = work / f"kernels_{architecture}.ptx", work / f"kernels_{architecture}.cubin"
-    run(args.nvcc, "-std=c++20", "-O3", "-fmad=false", f"-I{root}/include", f"-I{root}/src", f"-arch=compute_{architecture}", "-ptx", "-o", str(ptx),
-        str(root / "src/cuda/kernels.cu"))
-    log = run(ptxas, "-v", f"-arch=sm_{architecture}", str(ptx), "-o", str(cubin))
-    text = ptx.read_text()
+    text, log = compiled(architecture)
     for name in names:
         found = re.search(rf"Compiling entry function '{name}'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers", log, re.S)
         body = re.search(rf"\.entry {name}\(.*?^}}", text, re.S | re.M)
@@ -95,13 +130,19 @@ for architecture in args.architectures:
         check_ptx(name, body[0])
         rows.setdefault(name, {})[architecture] = [registers, threads, resident, "-"]
     if args.nvdisasm:
-        sass = run(args.nvdisasm, "-c", str(cubin))
+        sass = run(args.nvdisasm, "-c", str(work / f"kernels_{architecture}.cubin"))
         for part in re.split(r"(?m)^\.text\.", sass)[1:]:
             name = part.split(":", 1)[0]
             if name in rows and not name.startswith(("pack", "fold")):
                 work_count, all_count = inner_loop(part)
                 share = work_count / all_count
                 rows[name][architecture][3] = f"{100 * share:.0f} %"
+                busy = tensor_share(name, architecture, all_count, work_count / (2 if name.endswith("_k4") else 1)) if "_tf32_" in name else None
+                if busy is not None:
+                    rows[name][architecture][3] += f", tensor cores busy {100 * busy:.0f} %"
+                    # Hopper's mma.sync is bound by shared memory, and mma(4,25) there by the issue of half-size instructions.
+                    if "128x128" in name and not architecture.startswith("90") and busy < 0.9:
+                        errors.append(f"{name} on sm_{architecture}: the tensor cores are busy {100 * busy:.1f} % of the time only")
                 if "sgemm_simt_128x128x16_fma" in name and share < 0.88:
                     errors.append(f"{name} on sm_{architecture}: only {100 * share:.1f} % FFMA in the inner loop")
 
