@@ -102,8 +102,8 @@ struct Cursor {
     } while (first == end);
   }
   template <class Arguments>
-  SAMEBITS_DEVICE void begin(const Arguments& g, bool seeded, T (&tile)[N]) {
-    height = seeded;
+  SAMEBITS_DEVICE void begin(const Arguments& g, T (&tile)[N]) {
+    height = g.seeded && run == 0;
     start(g.runs, tile);
     if (first == end) finish(g, tile);
   }
@@ -172,8 +172,9 @@ SAMEBITS_DEVICE void write_tile(const GemmArguments<T, Out>& g, const K& kernel,
 
 // epilogue(c=seed): what the first chain starts from, as a level of the stack. Run 0 merges it with -0, which changes nothing.
 template <class K, class T, class Out>
-SAMEBITS_DEVICE void put_seed(const GemmArguments<T, Out>& g, const K& kernel, const TilePlace& place, T* level) {
+SAMEBITS_DEVICE void put_seed(const GemmArguments<T, Out>& g, const TilePlace& place, T* level) {
   using S = typename K::S;
+  const K kernel(fresh(thread_index()));
   using V = Vector<T>;
 #pragma unroll 1
   for (int e = 0; e < S::elements; e += V::size) {
@@ -205,8 +206,7 @@ SAMEBITS_DEVICE void gemm_blocks(const GemmArguments<T, Out>& g) {
     const Piece piece = g.pieces[tile_place(g, number).piece];
     cursor.run = piece.first_run;
     cursor.last_run = piece.last_run - 1;
-    const bool seeded = g.seeded && piece.first_run == 0;
-    if (seeded) put_seed(g, kernel, tile_place(g, number), Cursor<S>::level(g, 0));
+    if (g.seeded && piece.first_run == 0) put_seed<K>(g, tile_place(g, fresh(number)), Cursor<S>::level(g, 0));
     const std::uint32_t first = g.runs[cursor.run].begin, last = g.runs[cursor.last_run].begin + g.runs[cursor.last_run].length;
     typename K::LoadA load_a(g.a, tile_place(g, number).row * S::BM, g.m, first);
     typename K::LoadB load_b(g.b, tile_place(g, number).column * S::BN, g.n, first);
@@ -223,7 +223,7 @@ SAMEBITS_DEVICE void gemm_blocks(const GemmArguments<T, Out>& g) {
     for (int i = 0; i < S::stages - 1; ++i) fetch(i);
 
     T tile[S::elements];
-    cursor.begin(g, seeded, tile);
+    cursor.begin(g, tile);
     std::uint32_t at = first;
     for (std::uint32_t step = 0; at < last; ++step) {
       copy_wait<S::stages - 2>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// samebits-gpucheck [--out FILE] [--only STEP,...]: everything about the CUDA part that only a GPU can show, in one run of at
+// samebits-gpucheck [--out FILE] [--only STEP,...] [--quick]: everything about the CUDA part that only a GPU can show, in one run of at
 // most eight minutes, written as JSON (docs/cuda.md describes it). Each step runs in a process of its own with a time limit,
 // so that a kernel that hangs costs its step only; this process never touches the device.
 // Exit status: 0 all steps passed, 1 a step did not, 2 usage, 3 no GPU (the JSON says why).
@@ -14,6 +14,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 
 #include "cuda/backends.h"
 #include "cuda/plan.h"
@@ -27,14 +28,28 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
+void send(int fd, const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t n = write(fd, text.data() + at, text.size() - at);
+    if (n <= 0) break;
+    at += static_cast<std::size_t>(n);
+  }
+}
+
+// A step's way to stop in time, and to leave what it has learnt so far in case that it does not come back.
 class Deadline {
  public:
-  explicit Deadline(int seconds) : end_(Clock::now() + std::chrono::seconds(seconds)) {}
+  Deadline(int seconds, int fd) : end_(Clock::now() + std::chrono::seconds(seconds)), fd_(fd) {}
   bool passed() const { return Clock::now() >= end_; }
+  void so_far(const Json& result) const { send(fd_, result); }
 
  private:
   Clock::time_point end_;
+  int fd_;
 };
+
+bool quick = false;  // small shapes: for the simulator
 
 template <class T>
 std::vector<T> random_values(std::size_t n, std::uint64_t seed) {
@@ -107,10 +122,14 @@ Json check_kernels(const Deadline& deadline) {
     if (!failure.empty()) failures.push_back(failure);
   };
   bool complete = true;
-  for (const auto& [m, n, k] : shapes)
+  const auto result = [&] {
+    return Json{{"status", !failures.empty() ? "failed" : complete ? "passed" : "incomplete"}, {"cases", cases}, {"failures", failures}};
+  };
+  for (const auto& [m, n, k] : std::span(shapes).first(quick ? 2 : std::size(shapes)))
     for (int variant = 0; variant < 4; ++variant) {
       complete = complete && !deadline.passed();
       if (!complete) continue;
+      deadline.so_far(result());
       Choices choices;
       choices.tile = variant % 2 ? Choices::Tile::large : Choices::Tile::small;
       choices.pieces = variant == 2 ? Choices::Pieces::several_blocks : Choices::Pieces::automatic;
@@ -129,7 +148,7 @@ Json check_kernels(const Deadline& deadline) {
         note(run_case<float>(c, device, choices));
       }
     }
-  return {{"status", failures.empty() && complete ? "passed" : failures.empty() ? "incomplete" : "failed"}, {"cases", cases}, {"failures", failures}};
+  return result();
 }
 
 // (b), (d) The orders of cuBLAS.
@@ -154,6 +173,16 @@ Json probe_call(Backend& backend, Index m, Index n, Index k, bool trans_b) {
     out["error"] = e.what();
   }
   return out;
+}
+
+// Whether one of the predicted orders is that of all elements.
+template <class Orders>
+bool held(const Json& result, const Orders& predicted, Index k) {
+  if (!result.value("reproduced", false) || result["regions"].size() != 1) return false;
+  const Order measured = Order::parse(result["order"].get<std::string>());
+  for (const auto& text : predicted)
+    if (equivalent(measured, Order::parse(text), static_cast<std::size_t>(k))) return true;
+  return false;
 }
 
 constexpr const char* modes[] = {"default", "pedantic", "tf32"};
@@ -181,17 +210,18 @@ Json origin_case(const Deadline& deadline) {
         if (std::string(mode) != "tf32") {
           // What was predicted from the public sources: one chain for TN, pieces of ceil(5/S) for NN.
           const std::vector<std::string> predicted = trans_b ? std::vector<std::string>{"fma"} : std::vector<std::string>{"split(2) > fma", "split(4) > fma"};
-          bool held = false;
-          for (const auto& text : predicted)
-            held |= result.value("reproduced", false) && result["regions"].size() == 1 && equivalent(Order::parse(result["order"].get<std::string>()), Order::parse(text), 5);
           result["predicted"] = predicted;
-          result["held"] = held;
+          result["held"] = held(result, predicted, 5);
         }
         results.push_back(result);
+        deadline.so_far({{"results", results}});
       }
     }
   return {{"status", complete ? "passed" : "incomplete"}, {"results", results}};
 }
+
+// What the profile `cublas` has for calls without TF32 (it is chosen by the kernel, which the library does not tell).
+constexpr const char* profile_orders[] = {"fma", "split(2) > chunks(256) > fma", "split(4) > chunks(128) > fma"};
 
 Json other_shapes(const Deadline& deadline) {
   const std::array<Index, 3> shapes[] = {{1, 1000, 512}, {1, 4096, 64}, {2, 64, 100},  {4, 16, 300},   {8, 128, 64},   {16, 16, 1024},
@@ -199,10 +229,15 @@ Json other_shapes(const Deadline& deadline) {
   Json results = Json::array();
   bool complete = true;
   const auto backend = open_cublas("cublas");
-  for (const auto& [m, n, k] : shapes)
+  for (const auto& [m, n, k] : std::span(shapes).first(quick ? 3 : std::size(shapes)))
     for (bool trans_b : {true, false}) {
       complete = complete && !deadline.passed();
-      if (complete) results.push_back(probe_call(*backend, m, n, k, trans_b));
+      if (!complete) continue;
+      Json result = probe_call(*backend, m, n, k, trans_b);
+      result["predicted"] = profile_orders;
+      result["held"] = held(result, profile_orders, k);
+      results.push_back(result);
+      deadline.so_far({{"library", backend->description()}, {"results", results}});
     }
   return {{"status", complete ? "passed" : "incomplete"}, {"library", backend->description()}, {"results", results}};
 }
@@ -278,7 +313,12 @@ double best_seconds(F work, int runs) {
 template <class T>
 Json measure(const std::string& order, const char* mode, Index m, Index n, Index k) {
   const Plan<T> plan(Order::parse(order), m, n, k);
-  const auto host_a = random_values<T>(static_cast<std::size_t>(m * k), 1), host_b = random_values<T>(static_cast<std::size_t>(k * n), 2);
+  const auto repeated = [](Index size, std::uint64_t seed) {  // drawing each would take longer than multiplying
+    auto x = random_values<T>(static_cast<std::size_t>(std::min<Index>(size, 65521)), seed);
+    for (const std::size_t period = x.size(); x.size() < static_cast<std::size_t>(size);) x.push_back(x[x.size() - period]);
+    return x;
+  };
+  const auto host_a = repeated(m * k, 1), host_b = repeated(k * n, 2);
   const DeviceMemory a(host_a.data(), host_a.size() * sizeof(T)), b(host_b.data(), host_b.size() * sizeof(T)), c(static_cast<std::size_t>(m * n) * sizeof(T)),
       workspace(plan.workspace_bytes());
   const auto* pa = static_cast<const T*>(a.data());
@@ -309,19 +349,23 @@ Json speed(const Deadline& deadline) {
                                          {8, 4096, 4096},    {1, 4096, 4096},    {4096, 8, 4096},    {64, 64, 16384}, {4096, 4096, 64}};
   Json results = Json::array();
   bool complete = true;
-  for (const auto& [m, n, k] : shapes)
+  for (const auto& shape : shapes) {
+    const auto limit = [](Index x) { return quick ? std::min<Index>(x, 96) : x; };
+    const Index m = limit(shape[0]), n = limit(shape[1]), k = limit(shape[2]);
     for (int kind = 0; kind < 6; ++kind) {
       complete = complete && !deadline.passed();
       if (!complete) continue;
-      switch (kind) {
-        case 0: results.push_back(measure<float>("fma", "pedantic", m, n, k)); break;
-        case 1: results.push_back(measure<float>("tf32(rna) > " + block, "tf32", m, n, k)); break;
-        case 2: results.push_back(measure<double>("fma", "default", m, n, k)); break;
-        case 3: results.push_back(measure<float>("mul", "pedantic", m, n, k)); break;
-        case 4: results.push_back(measure<float>("chunks(32) > fma", "pedantic", m, n, k)); break;
-        default: results.push_back(measure<float>("lanes(16, fold=halves) > fma", "pedantic", m, n, k));
+      const bool wide = kind == 2;
+      const std::string orders[] = {"fma", "tf32(rna) > " + block, "fma", "mul", "chunks(32) > fma", "lanes(16, fold=halves) > fma"};
+      const char* mode = kind == 1 ? "tf32" : wide ? "default" : "pedantic";
+      try {
+        results.push_back(wide ? measure<double>(orders[kind], mode, m, n, k) : measure<float>(orders[kind], mode, m, n, k));
+      } catch (const Error& e) {  // no memory for this shape, say
+        results.push_back({{"type", wide ? "f64" : "f32"}, {"order", orders[kind]}, {"m", m}, {"n", n}, {"k", k}, {"error", e.what()}});
       }
+      deadline.so_far({{"results", results}});
     }
+  }
   return {{"status", complete ? "passed" : "incomplete"}, {"results", results}};
 }
 
@@ -335,7 +379,14 @@ Json determinism(const Deadline& deadline) {
       complete = false;
       break;
     }
-    const auto backend = open_cuda_backend(name);
+    std::unique_ptr<Backend> backend;
+    try {
+      backend = open_cuda_backend(name);
+    } catch (const Error& e) {
+      complete = false;
+      backends.push_back({{"backend", name}, {"error", e.what()}});
+      continue;
+    }
     CheckOptions options;
     options.quick = true;
     options.threads = {1};
@@ -347,6 +398,7 @@ Json determinism(const Deadline& deadline) {
     }
     if (std::string(name) == "cuda") ours_hold = report.ok();
     backends.push_back({{"backend", name}, {"description", report.description}, {"clauses", clauses}});
+    deadline.so_far({{"backends", backends}});
   }
   return {{"status", !ours_hold ? "failed" : complete ? "passed" : "incomplete"}, {"backends", backends}};
 }
@@ -375,16 +427,11 @@ Json run_step(const Step& step) {
     close(ends[0]);
     Json result;
     try {
-      result = step.run(Deadline(step.limit - step.limit / 10));  // time is left to finish the last case and write
+      result = step.run(Deadline(step.limit - step.limit / 10, ends[1]));  // time is left to finish the last case and write
     } catch (const std::exception& e) {
       result = {{"status", "failed"}, {"error", e.what()}};
     }
-    const std::string text = result.dump(-1, ' ', false, Json::error_handler_t::replace);
-    for (std::size_t at = 0; at < text.size();) {
-      const ssize_t n = write(ends[1], text.data() + at, text.size() - at);
-      if (n <= 0) break;
-      at += static_cast<std::size_t>(n);
-    }
+    send(ends[1], result);
     _exit(0);
   }
   close(ends[1]);
@@ -405,12 +452,19 @@ Json run_step(const Step& step) {
   close(ends[0]);
   if (timeout && child > 0) kill(child, SIGKILL);
   int status = 0;
-  if (child > 0) waitpid(child, &status, 0);
-  Json result = Json::parse(text, nullptr, false);
+  // A process that waits inside the driver may survive SIGKILL for a while: it is left behind then.
+  for (int i = 0; child > 0 && i < 50 && waitpid(child, &status, WNOHANG) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  // Each line says more than those before; the last one has the status, if the step came to its end.
+  Json result = Json::object();
+  for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    const Json line = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (line.is_object()) result.update(line);
+  }
   if (timeout) {
-    result = {{"status", "timeout"}};
-  } else if (result.is_discarded() || !result.is_object()) {
-    result = {{"status", "failed"}, {"error", fmt::format("the step ended with status {}", status)}};
+    result["status"] = "timeout";
+  } else if (text.empty() || status != 0) {
+    result["status"] = "failed";
+    result["error"] = WIFSIGNALED(status) ? fmt::format("the step was ended by signal {}", WTERMSIG(status)) : fmt::format("the step ended with status {}", status);
   }
   result["seconds"] = std::chrono::duration<double>(Clock::now() - begin).count();
   result["limit"] = step.limit;
@@ -423,8 +477,10 @@ int main_program(int argc, char** argv) {
     const std::string argument = argv[i];
     if ((argument == "--out" || argument == "--only") && i + 1 < argc) {
       (argument == "--out" ? out : only) = argv[++i];
+    } else if (argument == "--quick") {
+      quick = true;
     } else {
-      fmt::print(stderr, "usage: samebits-gpucheck [--out FILE] [--only STEP,...]\nsteps:");
+      fmt::print(stderr, "usage: samebits-gpucheck [--out FILE] [--only STEP,...] [--quick]\n--quick: small shapes and few cases\nsteps:");
       for (const Step& step : steps) fmt::print(stderr, " {}", step.name);
       fmt::print(stderr, "\n");
       return 2;
@@ -432,9 +488,11 @@ int main_program(int argc, char** argv) {
   }
   Json report{{"schema", 1}, {"program", "samebits-gpucheck " SAMEBITS_VERSION}};
   const auto write = [&] {
-    std::ofstream file(out);
+    // Written aside and renamed: who is interrupted keeps the steps before.
+    const std::string partial = out + ".part";
+    std::ofstream file(partial);
     file << report.dump(2) << "\n";
-    if (!file.flush()) fmt::print(stderr, "samebits-gpucheck: cannot write {}\n", out);
+    if (!file.flush() || std::rename(partial.c_str(), out.c_str()) != 0) fmt::print(stderr, "samebits-gpucheck: cannot write {}\n", out);
   };
   const Json device = run_step(device_step);
   if (device.contains("status")) {
