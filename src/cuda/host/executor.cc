@@ -6,6 +6,7 @@
 #include "cuda/pack.cuh"
 #include "cuda/simt.cuh"
 #include "cuda/tf32.cuh"
+#include "reference/float_environment.h"
 
 namespace samebits::cuda::sim {
 namespace {
@@ -42,6 +43,7 @@ constexpr Start starts[] = {
 }  // namespace
 
 void SimulatedExecutor::launch(KernelId id, int blocks, std::size_t shared_bytes, const void* arguments) {
+  const FloatEnvironment environment;  // a device knows nothing of the caller's rounding mode
   const auto& kernel = description(id);
   Report report = starts[static_cast<std::size_t>(id)](arguments, blocks, kernel.threads, shared_bytes, options_);
   auto& sum = reports_[kernel.name].shared;
