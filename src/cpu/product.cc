@@ -96,7 +96,9 @@ class KernelProduct final : public Product<T> {
       positions_.resize(program_.k);
       for (std::uint32_t p = 0; p < program_.k; ++p) positions_[program_.permutation[p]] = p;
     }
-    kc_ = std::clamp<Index>(blocking().k_bytes / Index(sizeof(S)), 2, std::max<Index>(k, 2));
+    // Few rows: a panel of B is soon done with, and shorter ones stay in the second-level cache until then.
+    const Index k_bytes = blocking().k_bytes / (m <= 256 ? 8 : 1);
+    kc_ = std::clamp<Index>(k_bytes / Index(sizeof(S)), 2, std::max<Index>(k, 2));
     packed_ = make_schedule(program_, static_cast<std::uint32_t>(kc_), true, code.ends);
     in_place_ = constant_strides(program_);
     if (in_place_) {
@@ -201,7 +203,10 @@ class KernelProduct final : public Product<T> {
     const Blocking& sizes = blocking();
     const bool can_stride = in_place_ && std::is_same_v<T, S> && input_.format == Format::none && !scales_a(call);
     Way way;
-    if (can_stride && (std::min(m, n) <= sizes.skinny || double(m) * double(n) * double(k) <= double(sizes.in_place_work))) {
+    // Where A is the large one, its rows are read once only if one tile is as wide as C.
+    const bool thin = std::min(m, n) <= sizes.skinny && (m <= n || n <= set_->columns());
+    if (can_stride && (thin || double(m) * double(n) * double(k) <= double(sizes.in_place_work) ||
+                       std::max(m, n) <= 64)) {  // each value is used too seldom to be copied
       way.packed = false;
       // A matrix times a vector along k.
       way.along_k = unit_strides_ && k >= columns_along_k &&
