@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <map>
@@ -106,7 +107,11 @@ void print_side(const explain::SideReport& s, Index elements) {
                  r.cols.end, r.cols.step, r.order);
   }
   fmt::print("             {} orders tried, {} left", s.regions[0].tried, s.regions[0].candidates);
-  if (!s.regions[0].profiles.empty()) fmt::print("; predicted by the profile {}", s.regions[0].profiles.front());
+  const auto& profiles = s.regions[0].profiles;
+  if (!profiles.empty()) {
+    const auto own = std::ranges::find_if(profiles, [&](const std::string& p) { return p.starts_with(s.name); });
+    fmt::print("; predicted by the profile {}", own != profiles.end() ? *own : profiles.front());
+  }
   fmt::print("\n");
 }
 
