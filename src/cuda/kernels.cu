@@ -7,8 +7,17 @@
 
 namespace samebits::cuda::gpu {
 
+// With two blocks on a multiprocessor ptxas has 128 registers for the large FP32 tile, which on sm_100 is too few: it spills.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+template <class S>
+constexpr int least_blocks = S::threads == 256 ? 1 : S::blocks;
+#else
+template <class S>
+constexpr int least_blocks = S::blocks;
+#endif
+
 #define GEMM(name, S, Out, ...)                                                                            \
-  extern "C" __global__ void __launch_bounds__(S::threads, S::blocks)                                      \
+  extern "C" __global__ void __launch_bounds__(S::threads, least_blocks<S>)                                \
       name(const __grid_constant__ GemmArguments<S::value, Out> g) {                                       \
     gemm_blocks<__VA_ARGS__>(g);                                                                           \
   }

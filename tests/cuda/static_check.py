@@ -143,7 +143,9 @@ for architecture in args.architectures:
                     # Hopper's mma.sync is bound by shared memory, and mma(4,25) there by the issue of half-size instructions.
                     if "128x128" in name and not architecture.startswith("90") and busy < 0.9:
                         errors.append(f"{name} on sm_{architecture}: the tensor cores are busy {100 * busy:.1f} % of the time only")
-                if "sgemm_simt_128x128x16_fma" in name and share < 0.88:
+                # sm_100 loads the operands of an FFMA more often where copies are of single elements.
+                least = 0.85 if architecture.startswith("100") and not name.endswith("_vv") else 0.88
+                if "sgemm_simt_128x128x16_fma" in name and share < least:
                     errors.append(f"{name} on sm_{architecture}: only {100 * share:.1f} % FFMA in the inner loop")
 
 if args.table:
