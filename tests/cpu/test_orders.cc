@@ -184,7 +184,7 @@ void piece_problems(std::uint64_t first_seed, int count) {
     const bool mixed = sizeof(T) == 4 && random.chance(30);
     std::string stage = random.of(stages);
     if (mixed)
-      stage = random.of<std::string>({"split(" + number(1, 5) + ") > f64 > ", "f64 > " + stages[0],
+      stage = random.of<std::string>({"split(" + number(1, 5) + ") > f64 > ", "f64 > " + stages[0], "f64 > pairwise(" + number(3, 40) + ") > ",
                                       "chunks(" + number(20, 60) + ") > f64 > chunks(" + number(3, 60) + ") > "});
     else if (random.chance(10))
       stage = "out(bf16) > split(" + number(2, 6) + ", partial=out) > ";
