@@ -5,6 +5,10 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/samebits)
 install(TARGETS samebits_library EXPORT samebits-targets FILE_SET HEADERS)
 install(EXPORT samebits-targets NAMESPACE samebits:: DESTINATION ${package_dir})
+set(package_has_cuda FALSE)
+if(SAMEBITS_CUDA)
+  set(package_has_cuda TRUE)
+endif()
 configure_package_config_file(cmake/samebits-config.cmake.in ${PROJECT_BINARY_DIR}/samebits-config.cmake
   INSTALL_DESTINATION ${package_dir})
 # Before 1.0 a minor version may change the interface.
