@@ -35,7 +35,7 @@ constexpr int least_blocks = S::blocks;
 #undef PACK
 #undef FOLD
 
-extern const void* const kernel_functions[];
+extern __attribute__((visibility("hidden"))) const void* const kernel_functions[];
 const void* const kernel_functions[] = {
 #define SIMT(name, ...) reinterpret_cast<const void*>(&name),
 #define DMMA SIMT
