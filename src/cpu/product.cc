@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops around the kernels. Two ways through: packed (A and B copied into panels in the order of the program) and
-// strided (A in place, B in place or copied), for small and for thin products. Neither changes a bit: the steps are the
-// same.
+// The loops around the kernels. Three ways through: packed (A and B copied into panels in the order of the program), strided
+// (A in place, B in place or copied), for small and for thin products, and along k, for a vector times columns that are
+// contiguous. None changes a bit: the steps are the same.
 #include "cpu/product.h"
 
 #include <fmt/format.h>
@@ -82,8 +82,7 @@ class KernelProduct final : public Product<T> {
         piece_round_(code.round) {
     const Index k = program_.k;
     const Node& root = tree.nodes[tree.root];
-    one_piece_ = std::ranges::none_of(root.items, [](const Item& x) { return x.is_node(); });
-    wide_root_ = root.wide && sizeof(T) == sizeof(float);
+    one_piece_ = !root.wide && std::ranges::none_of(root.items, [](const Item& x) { return x.is_node(); });
     // By pieces, a C that comes last is not part of the pieces' sum.
     fused_end_ = epilogue_.fused && !(epilogue_.alpha == Epilogue::Alpha::block && epilogue_.c == Epilogue::C::last);
     if (epilogue_.c == Epilogue::C::seed) seed_program(first_leaf(tree));
@@ -125,7 +124,7 @@ class KernelProduct final : public Product<T> {
     if (has_c && epilogue_.c == Epilogue::C::seed) return !scaled;
     const bool by_piece =
         (scaled && epilogue_.alpha == Epilogue::Alpha::block) || (has_c && epilogue_.c == Epilogue::C::first);
-    return !by_piece || by_piece_ || (one_piece_ && !wide_root_);
+    return !by_piece || by_piece_ || one_piece_;
   }
 
   std::string kernel() const override {
@@ -264,22 +263,20 @@ class KernelProduct final : public Product<T> {
     }
   }
 
-  // Adds a piece to the sum of those before it (both of row stride ld), as the reference does. Sum: the precision of the
-  // tree's root.
-  template <class Sum>
+  // Adds a piece to the sum of those before it (both of row stride ld), as the reference does.
   void add_piece(const Call<T>& call, const S* piece, S* sum, bool first, Index ld, Index i0, Index j0, Index rows,
                  Index cols) const {
-    const Sum alpha = epilogue_.alpha == Epilogue::Alpha::block ? static_cast<Sum>(call.alpha) : Sum(1);
+    const T alpha = epilogue_.alpha == Epilogue::Alpha::block ? call.alpha : T(1);
     const bool from_c = first && call.beta != 0 && epilogue_.c == Epilogue::C::first;
     for (Index i = 0; i < rows; ++i)
       for (Index j = 0; j < cols; ++j) {
         S value = piece[i * ld + j];
         if (piece_round_ != Format::none) value = reference::round_to(piece_round_, Rounding::rne, value);
-        const Sum p = static_cast<Sum>(value);
-        Sum s = static_cast<Sum>(sum[i * ld + j]);
+        const T p = static_cast<T>(value);
+        T s = static_cast<T>(sum[i * ld + j]);
         if (from_c) {
           const T c = call.c(i0 + i, j0 + j);
-          s = static_cast<Sum>(call.beta == 1 ? c : call.beta * c);
+          s = call.beta == 1 ? c : call.beta * c;
         }
         if (first && !from_c)
           s = alpha == 1 ? p : alpha * p;
@@ -364,10 +361,7 @@ class KernelProduct final : public Product<T> {
       kernel(t);
       if (whole) {
         const bool first = end++ == schedule.piece_ends.begin();
-        if (wide_root_)
-          add_piece<S>(call, piece, sum, first, ld, i0, j0, t.rows, t.cols);
-        else
-          add_piece<T>(call, piece, sum, first, ld, i0, j0, t.rows, t.cols);
+        add_piece(call, piece, sum, first, ld, i0, j0, t.rows, t.cols);
       }
       from = to;
     }
@@ -711,7 +705,7 @@ class KernelProduct final : public Product<T> {
   Format piece_round_ = Format::none;
   S no_seed_ = 0;
   std::vector<std::uint32_t> positions_;  // of each k; empty where the program keeps the natural order
-  bool one_piece_ = false, wide_root_ = false, fused_end_ = false, mul_ = false, in_place_ = false, unit_strides_ = false;
+  bool one_piece_ = false, fused_end_ = false, mul_ = false, in_place_ = false, unit_strides_ = false;
   Index kc_ = 0;  // most values of K in a block
   const KernelSet<S>* set_ = nullptr;
   Schedule packed_, strided_, stream_;

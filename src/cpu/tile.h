@@ -3,8 +3,8 @@
 // flags; therefore everything here has internal linkage.
 //
 // A vector type V provides: T, W, Reg, Mask; zero, splat, broadcast, load, load_masked, store, store_masked, add,
-// fused(acc, a, b) and unfused(acc, a, b), which return the new acc; their a is a
-// vector or the address of a value to broadcast, mask(n), prefetch.
+// fused(acc, a, b) and unfused(acc, a, b), which return the new acc; their a is a vector or the address of a value to
+// broadcast; mask(n), prefetch, prefetch_far.
 #pragma once
 
 #include <cstddef>

@@ -170,19 +170,20 @@ std::optional<Pieces> compile_pieces(const Tree& tree) {
     nodes.push_back(tree.root);
   else if (nodes.size() != root.items.size())
     return std::nullopt;
-  if (root.round != Format::none) return std::nullopt;
+  // An epilogue by pieces stands outside `f64`, so a wide root has none.
+  if (root.wide || root.round != Format::none) return std::nullopt;
 
   Pieces pieces{.program = {}, .ends = {}, .round = tree.nodes[nodes[0]].round};
   bool same_round = true;
   for (std::uint32_t& node : nodes) {
     same_round &= tree.nodes[node].round == pieces.round;
-    if (!root.wide && pieces.round == Format::none) node = strip(tree, node);
+    if (pieces.round == Format::none) node = strip(tree, node);
   }
   const bool wide = tree.nodes[nodes[0]].wide;
   const auto is_piece = [&](std::uint32_t node) {
     return is_code(tree, node, wide) && tree.nodes[node].round == pieces.round;
   };
-  if (!same_round || (root.wide && !wide) || !std::ranges::all_of(nodes, is_piece)) return std::nullopt;
+  if (!same_round || !std::ranges::all_of(nodes, is_piece)) return std::nullopt;
   Compiler compiler(tree);
   for (const std::uint32_t node : nodes) pieces.ends.push_back(compiler.add(node));
   pieces.program = compiler.finish(wide);
